@@ -28,7 +28,7 @@ from .engines import NativeEngine, OnnxEngine
 from .faces.notebook import listener
 from .fallbacks import FallbackCount, fallbacks_of
 from .inputs import Given, as_specs, loaded
-from .models import ONNX, BadInput, Model, check_named, open_model, specs_of_onnx
+from .models import ONNX, BadInput, Model, check_named, described, open_model, specs_of_onnx
 from .opsets import default_opset, newest
 from .result import Progress
 from .settle import settle_inputs
@@ -77,15 +77,15 @@ class BenchResult:
     >>> import gluonnx
     >>> result = gluonnx.bench("model", inputs={"data": (1, 3)}, seconds=0.01, rounds=1)
     >>> result.equivalent, result.inputs, result.ratio > 0
-    (True, {'data': (1, 3)}, True)
+    (True, {'data': {'shape': [1, 3], 'dtype': 'float32'}}, True)
     >>> sorted(result.as_dict()["seconds"]["gluonnx"])
     ['best', 'high', 'low', 'median', 'samples']
     """
 
     model: str
     """Its name."""
-    inputs: dict[str, tuple[int, ...]]
-    """Shapes by name."""
+    inputs: dict[str, dict[str, Any]]
+    """Shape and dtype of each by name."""
     threads: int
     """Threads of both engines."""
     level: str | None
@@ -196,7 +196,7 @@ def bench(
             )
             result = BenchResult(
                 model=opened.name,
-                inputs={n: a.shape for n, a in case.feeds.items()},
+                inputs=described(case.feeds),
                 threads=count,
                 level=native.level(),
                 seconds={name: t.as_dict() for name, t in found.items()},

@@ -40,7 +40,7 @@ class CompileResult:
     >>> import gluonnx
     >>> result = gluonnx.compile("model", inputs={"data": (1, 3)}, output="model.compiled")
     >>> result.bytes > 0, result.as_dict()["outputs"]
-    (True, ('top_fwd_output',))
+    (True, {'top_fwd_output': {'shape': [1, 2], 'dtype': 'float32'}})
     """
 
     model: str
@@ -49,8 +49,8 @@ class CompileResult:
     """The path written."""
     inputs: dict[str, dict[str, Any]]
     """Sizes and dtypes that it was compiled for."""
-    outputs: tuple[str, ...]
-    """Their names."""
+    outputs: dict[str, dict[str, Any]]
+    """Sizes and dtypes of what it gives."""
     level: str
     """The CPU level of the kernels."""
     steps: int
@@ -103,7 +103,7 @@ def compile(
     from .engines import NativeEngine
     from .inputs import as_specs, loaded
     from .job import check_target
-    from .models import describe, open_model, specs_of_onnx
+    from .models import describe, described, open_model, specs_of_onnx
 
     start = time.perf_counter()
     opened = open_model(os.fspath(model), params)
@@ -150,7 +150,7 @@ def compile(
         opened.name,
         str(target),
         {n: describe(Spec(complete[n].shape, complete[n].dtype)) for n in wanted},
-        tuple(n for n, _, _ in description["gives"]),
+        described({n: array for (n, _, _), array in zip(description["gives"], found, strict=True)}),
         description["build"]["level"],
         len(description["steps"]),
         sum(map(bool, description["packed"])),

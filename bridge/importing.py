@@ -36,7 +36,7 @@ from .faces.notebook import listener
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .job import Clock, Verified, check_target, publish
 from .judge import check
-from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of
+from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of, onnx_spec
 from .paths import one_or_more
 from .recorded import Recording, load_recording
 from .renaming import new_node_names, rename_nodes
@@ -59,7 +59,7 @@ class ImportResult(Verified):
     >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
     >>> result = gluonnx.import_onnx("model.onnx", output="again")
     >>> result.opset, result.outputs
-    (13, ('top_fwd_output',))
+    (13, {'top_fwd_output': {'shape': [1, 2], 'dtype': 'float32'}})
     """
 
     model: str
@@ -70,8 +70,8 @@ class ImportResult(Verified):
     """That of the file."""
     inputs: dict[str, dict[str, Any]]
     """Shape and dtype of each by name, as far as they are known."""
-    outputs: tuple[str, ...]
-    """Their names."""
+    outputs: dict[str, dict[str, Any]]
+    """Shape and dtype of each by name, as far as the file says them."""
     operators: dict[str, int]
     """Operators of the symbol and how often each occurs."""
     parameters: int
@@ -222,12 +222,13 @@ def import_onnx(
         clock=clock,
     )
     warnings = [*found.doubts, *(() if result is None else result.warnings)]
+    declared = {} if opened.proto is None else {o.name: describe(onnx_spec(o)) for o in opened.proto.graph.output}
     return ImportResult(
         model=opened.name,
         files=tuple(map(str, files)),
         opset=found.opset,
         inputs={new.get(n, n): _describe(found, n) for n in found.inputs},
-        outputs=tuple((rename or {}).get(o, o) for o in found.outputs),
+        outputs={(rename or {}).get(o, o): declared.get(o, describe(Spec(None))) for o in found.outputs},
         operators=dict(Counter(n.op.name for n in found.graph.nodes if n.op is not None).most_common()),
         parameters=sum(a.size for a in found.params.values()),
         bytes=sum(Path(f).stat().st_size for f in files) or sum(a.nbytes for a in found.params.values()),

@@ -324,7 +324,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
     problems: Sequence[converters.Problem] = untranslatable(graph, opset)
     checked = "operators"
     seen: dict[str, Spec] = dict(specs)
-    outputs: dict[str, dict[str, Any]] = {e.name: {} for e in graph.outputs}
+    outputs: dict[str, dict[str, Any]] = {e.name: describe(Spec(None)) for e in graph.outputs}
     fallbacks = None
     try:
         inferred = model.infer(specs)

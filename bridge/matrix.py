@@ -21,7 +21,7 @@ from .conditioning import native_of, settle, truth_of
 from .engines import Arrays, Engine, EngineError
 from .faces.notebook import listener
 from .inputs import Inputs, as_specs, load_feeds
-from .models import BadInput, Model, in_own_dtypes, names_to_fill, specs_of_onnx
+from .models import BadInput, Model, described, in_own_dtypes, names_to_fill, specs_of_onnx
 from .recorded import load_recording
 from .result import Progress
 from .runners import opened, runner_for
@@ -65,8 +65,8 @@ class MatrixResult:
     """A row for each runner; None where one of the two failed, and for a runner beside itself."""
     errors: dict[str, str]
     """By runner the words of those that failed."""
-    inputs: dict[str, list[int]]
-    """Shapes of the inputs by name."""
+    inputs: dict[str, dict[str, Any]]
+    """Shape and dtype of each by name."""
     seconds: dict[str, float]
     """Of each runner, for opening and one run."""
 
@@ -184,8 +184,7 @@ def matrix(
     if native is not None and limits is None and feeds and not all(c is None or c.equal for row in cells for c in row):
         tell("asking float64")
         cells = table(truth_of(native, native.complete(feeds)))
-    shown = {n: list(a.shape) for n, a in (feeds or {}).items()}
-    return MatrixResult(tuple(sides), cells, errors, shown, seconds)
+    return MatrixResult(tuple(sides), cells, errors, described(feeds or {}), seconds)
 
 
 def _name(source: Any, model: Model) -> str:

@@ -603,6 +603,11 @@ def onnx_spec(info: onnx.ValueInfoProto) -> Spec:
     return declared_spec(info.type)
 
 
+def described(arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Shapes and dtypes of arrays by name, as reports and JSON hold them."""
+    return {n: {"shape": list(a.shape), "dtype": a.dtype.name} for n, a in arrays.items()}
+
+
 def describe(spec: Spec) -> dict[str, Any]:
     """A shape and dtype as reports and JSON hold them; None where not known."""
     shape = None if spec.shape is None else ["?" if d is UNKNOWN else d for d in spec.shape]

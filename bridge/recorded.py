@@ -28,7 +28,7 @@ from .cases import make_case
 from .engines import Arrays, Engine, engine_for
 from .inputs import Inputs, as_specs, load_feeds, save_arrays
 from .job import check_target
-from .models import BadInput, Model, names_to_fill, open_model
+from .models import BadInput, Model, described, names_to_fill, open_model
 from .printable import printable
 from .run import run
 
@@ -98,12 +98,13 @@ class Recording:
 
     def as_dict(self) -> dict[str, Any]:
         """Contents without the numbers."""
-        runs = [{kind: _specs(named) for kind, named in zip(RecordedRun._fields, each)} for each in self.runs]
-        return {"file": self.path and str(self.path), "runs": runs, **self.facts}
-
-
-def _specs(arrays: Arrays) -> dict[str, Any]:
-    return {n: {"shape": list(a.shape), "dtype": a.dtype.name} for n, a in arrays.items()}
+        return {
+            "model": str(self.facts.get("model") or ""),
+            "file": self.path and str(self.path),
+            "runs": [{kind: described(named) for kind, named in zip(RecordedRun._fields, each)} for each in self.runs],
+            "by": self.by,
+            "facts": dict(self.facts),  # by themselves: date and machine are those of the recording
+        }
 
 
 def is_recording(path: str | os.PathLike[str]) -> bool:

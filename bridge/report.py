@@ -193,7 +193,7 @@ def deploy_table(result: DeployResult) -> Page:
     result = clean(result)
     rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
     rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
-    rows += [("classes", str(result.classes))] if result.classes else []
+    rows += [("classes", str(len(result.classes)))] if result.classes else []
     rows += [("file", f) for f in result.files] + [("next", result.start)]
     tone = TONES.get(result.verdict, "strong")
     last = Line(f"{result.verdict}: {result.name} is ready for {result.to} in {result.place}", tone)
@@ -302,7 +302,7 @@ def bench_table(results: Sequence[BenchResult]) -> Page:
     rows: list[Sequence[str | Line]] = []
     for r in results:
         times = [f"{t['median'] * 1e3:.4g} ({t['low'] * 1e3:.4g}-{t['high'] * 1e3:.4g})" for t in r.seconds.values()]
-        sizes = ", ".join(f"{n} {'x'.join(map(str, s)) or 'scalar'}" for n, s in r.inputs.items())
+        sizes = ", ".join(f"{n} {'x'.join(map(str, s['shape'])) or 'scalar'}" for n, s in r.inputs.items())
         wrong = next((d.reason for d in r.differences if not d.equal), "")
         verdict = Line(f"differs: {wrong}", "bad") if wrong else Line("equal", "good")
         worst = max((d.max_rel for d in r.differences), default=0.0)

@@ -17,7 +17,7 @@ from ..engines import Arrays, Engine, NativeEngine, engine_for
 from ..faces.notebook import listener
 from ..inputs import Inputs, as_specs
 from ..locate import first_divergence
-from ..models import BadInput, Model, open_model
+from ..models import BadInput, Model, described, open_model
 from ..nodewise import NodewiseResult, node_by_node
 from ..result import Case, Divergence, Progress
 from .causes import causes
@@ -56,8 +56,8 @@ class ReduceResult:
     """The node's operator."""
     operators: tuple[int, int]
     """Numbers of operators that are left of both models."""
-    inputs: dict[str, list[int]]
-    """Shapes of what the piece is given."""
+    inputs: dict[str, dict[str, Any]]
+    """Shape and dtype of what the piece is given, by name."""
     differs: str
     """The difference in words."""
     causes: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class ReduceResult:
         return asdict(self)
 
     def __str__(self) -> str:
-        given = ", ".join(f"{n} {'x'.join(map(str, s)) or 'scalar'}" for n, s in self.inputs.items())
+        given = ", ".join(f"{n} {'x'.join(map(str, s['shape'])) or 'scalar'}" for n, s in self.inputs.items())
         return "\n".join((
             f"{self.node} ({self.operator}): {self.differs}",
             *(f"  {c}" for c in self.causes),
@@ -273,7 +273,7 @@ def _result(found: Found, names: tuple[str, str], seconds: float) -> ReduceResul
         node=found.tensor.node,
         operator=found.tensor.operator,
         operators=found.piece.operators(),
-        inputs={n: list(v.shape) for n, v in found.values.items()},
+        inputs=described(found.values),
         differs=found.differs(),
         causes=found.words,
         seconds=seconds,

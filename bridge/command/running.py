@@ -17,6 +17,7 @@ from ..compiling import compiled_file
 from ..inputs import Feeds, load_feeds, parse_inputs, parse_ranges, save_arrays
 from ..inspect import nodes as nodes_of
 from ..job import check_target
+from ..models import described
 from ..opsets import parse_opset
 from ..paths import BadInput, file_of
 from ..pipeline.labels import labels_of, ranked
@@ -138,14 +139,13 @@ def run(
         if output is not None:
             with replacing(output) as file:
                 save_arrays(file, results)
-    facts = {n: {"shape": list(v.shape), "dtype": v.dtype.name} for n, v in results.items()}
     with errors(as_json):
-        told = {"model": opened.name, "outputs": facts, "file": output and str(output)} | (
+        told = {"model": opened.name, "outputs": described(results), "file": output and str(output)} | (
             {} if cost is None else {"precision": cost.as_dict()}
         )
         names = () if opened.proto is None else labels_of(opened.proto)
-        classes = ranked(results, names)
-        told |= {"classes": [{"output": n, "names": text} for n, text in classes]} if classes else {}
+        best = ranked(results, names)
+        told |= {"ranked": [{"output": n, "text": text} for n, text in best]} if best else {}
         print_result(told, as_json, lambda: report.arrays(results, cost, names))
 
 

@@ -52,7 +52,9 @@ def save(result: CheckResult, folder: Path, command: str) -> Path:
         name = stem if stem.lower() not in taken else f"{stem}-{number}"
         taken.add(name.lower())
         pages[number] = f"{name}.html"
-        report.save(report.verify_table(file.result), folder / pages[number], command, file.as_dict(), EXITS[file.status])
+        report.save(
+            report.verify_table(file.result), folder / pages[number], command, file.as_dict(), EXITS[file.status]
+        )
     index = folder / "index.html"
     write(index, index_page(result, pages, command))
     return index

@@ -70,8 +70,8 @@ class DeployResult:
     """Shape and dtype of each by name, as far as they are known."""
     outputs: dict[str, dict[str, Any]]
     """Shape and dtype of each by name, as far as they are known."""
-    classes: int
-    """Number of classes that have names."""
+    classes: tuple[str, ...]
+    """Names of the classes."""
     verdict: str
     """As the model was verified: "equivalent", "says little", or "not verified"."""
     start: str
@@ -155,7 +155,7 @@ def deploy(
         files=tuple(map(str, files)),
         inputs={n: describe(s) for n, s in package.inputs.items()},
         outputs={n: describe(s) for n, s in package.outputs.items()},
-        classes=len(package.labels),
+        classes=tuple(package.labels),
         verdict=verdict,
         start=layout.start,
         warnings=tuple(dict.fromkeys((*warnings, *layout.notes))),

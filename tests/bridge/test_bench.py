@@ -63,6 +63,11 @@ def test_a_block_has_samples_even_when_its_time_is_over() -> None:
     assert len(calls) > LEAST, "short calls are timed several at a time"
 
 
+def shapes(result: bridge.BenchResult) -> dict[str, tuple[int, ...]]:
+    """Shapes of what a model was measured on."""
+    return {n: tuple(s["shape"]) for n, s in result.inputs.items()}
+
+
 @pytest.mark.parametrize(("model", "inputs"), [(MODEL, {"data": SHAPE}), (ONNX, None)], ids=["symbol", "onnx"])
 def test_both_engines_are_measured_and_compared(model: Path, inputs: dict[str, tuple[int, ...]] | None) -> None:
     before = native.threads()
@@ -80,7 +85,7 @@ def test_both_engines_are_measured_and_compared(model: Path, inputs: dict[str, t
 
 def test_the_batch_is_the_first_size_of_every_input() -> None:
     result = bridge.bench(MODEL, inputs={"data": SHAPE}, batch=3, **QUICK)
-    assert result.inputs == {"data": (3, *SHAPE[1:])}
+    assert shapes(result) == {"data": (3, *SHAPE[1:])}
     assert result.differences[0].shape[0] == 3
     # what the symbol itself says of its inputs is resized too, and what follows from that
     x, layer = (
@@ -96,16 +101,16 @@ def test_the_batch_is_the_first_size_of_every_input() -> None:
         (mx.sym.relu(x) + mx.sym.var("y"), {"x": Spec(None, np.dtype(np.float16))}, 5, {"x": (5, 3), "y": (5, 3)}),
         (layer, {}, 4, {"x": (4, 3)}),
     ):
-        assert bridge.bench(symbol, params, inputs=inputs, batch=batch, seconds=0.001, rounds=1).inputs == want
+        assert shapes(bridge.bench(symbol, params, inputs=inputs, batch=batch, seconds=0.001, rounds=1)) == want
 
 
 def test_a_batch_that_an_onnx_model_leaves_open_is_one(tmp_path: Path) -> None:
     target = tmp_path / "x.onnx"
     bridge.convert(MODEL, inputs={"data": SHAPE}, output=target, dynamic={"data": {0: "batch"}})
-    assert bridge.bench(target, **QUICK).inputs == {"data": (1, *SHAPE[1:])}
-    assert bridge.bench(target, batch=2, **QUICK).inputs == {"data": (2, *SHAPE[1:])}
+    assert shapes(bridge.bench(target, **QUICK)) == {"data": (1, *SHAPE[1:])}
+    assert shapes(bridge.bench(target, batch=2, **QUICK)) == {"data": (2, *SHAPE[1:])}
     data = np.zeros((4, *SHAPE[1:]), np.float32)
-    assert bridge.bench(target, inputs={"data": data}, **QUICK).inputs == {"data": data.shape}
+    assert shapes(bridge.bench(target, inputs={"data": data}, **QUICK)) == {"data": data.shape}
 
 
 def test_a_profile_has_every_step_or_says_why_there_is_none() -> None:
@@ -259,10 +264,10 @@ def test_one_wrong_output_of_two_is_told_and_every_input_counts(
     path = tmp_path / "two.onnx"
     onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), path)
     result = bridge.bench(path, batch=4, **QUICK)
-    assert result.inputs == {"x": (4, 3), "z": (4, 2)}
+    assert shapes(result) == {"x": (4, 3), "z": (4, 2)}
     assert result.equivalent and [d.name for d in result.differences] == ["a", "b"]
     fed = bridge.bench(path, inputs={"x": np.ones((5, 3), np.float32), "z": (5, 2)}, **QUICK)
-    assert fed.inputs == {"x": (5, 3), "z": (5, 2)}
+    assert shapes(fed) == {"x": (5, 3), "z": (5, 2)}
     with pytest.raises(bridge.BadInput) as caught:
         bridge.bench(path, inputs={"p": (1,), "q": (1,)}, **QUICK)
     assert caught.value.problems == tuple(f"unknown input {n}: the model takes x, z" for n in "pq")
@@ -284,7 +289,7 @@ def test_labels_and_parameters_that_nothing_reads_do_not_matter() -> None:
     params = {"fc_weight": np.ones((2, 3), np.float32), "fc_bias": np.float32([1, 2]), "more": np.ones(4, np.float32)}
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
     result = bridge.bench(net, params, inputs={"x": data}, **QUICK)
-    assert result.equivalent and result.inputs == {"x": (2, 3)}
+    assert result.equivalent and shapes(result) == {"x": (2, 3)}
     assert bench._with_batch(Spec(("n", 3)), None, Spec(("n", 3), np.dtype(np.float32))) == Spec(
         (1, 3), np.dtype(np.float32)
     )

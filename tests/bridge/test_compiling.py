@@ -112,7 +112,7 @@ def test_heads_of_training_are_left_out(tmp_path: Path) -> None:
     mx.nd.save(str(tmp_path / "net-0000.params"), {n: mx.nd.array(a) for n, a in numbers.items()})
     feeds = {"data": rng.normal(size=(2, 4)).astype(np.float32)}
     found = bridge.compile(tmp_path / "net", inputs=feeds)
-    assert found.outputs == ("prob_output",) and [*found.inputs] == ["data"]
+    assert [*found.outputs] == ["prob_output"] and [*found.inputs] == ["data"]
     model = CompiledModel(tmp_path / "net")
     assert model.program is not None
     for given in (feeds, {"data": feeds["data"][:1]}, feeds | {"fc_label": np.ones((2, 3), np.float32)}):

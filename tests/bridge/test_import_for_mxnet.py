@@ -115,7 +115,7 @@ def test_outputs_keep_their_names(tmp_path: Path) -> None:
         "{ first", "<int64[2] s = {2, 3}> { first"
     )
     found, _ = imported(tmp_path, text)
-    assert found.outputs == ("first", "second", "third")
+    assert [*found.outputs] == ["first", "second", "third"]
     x = np.linspace(-4, 4, 6, dtype=np.float32).reshape(2, 3)
     assert list(bridge.run(tmp_path / "out", {"x": x})) == ["first", "second", "third"]
 

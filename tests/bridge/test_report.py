@@ -96,7 +96,7 @@ IMPORTED = ImportResult(
     files=("a-symbol.json", "a-0000.params"),
     opset=13,
     inputs={"x": {"shape": [2], "dtype": "float32"}},
-    outputs=("y", "z"),
+    outputs={n: {"shape": [2], "dtype": "float32"} for n in ("y", "z")},
     operators={},
     parameters=12,
     bytes=999,
@@ -548,7 +548,8 @@ def test_every_error_has_its_status(mlp: Path, monkeypatch: pytest.MonkeyPatch, 
         found = CliRunner().invoke(cli.app, ["inspect", str(mlp), "--json"])
         assert found.exit_code == code
         data = json.loads(found.stdout)
-        assert said in data["error"] and data["problems"] == listed, error
+        assert said in data["error"] and data["problems"] == (listed or [data["error"]]), error
+        assert data["exit"] == code
 
 
 def test_every_command_says_its_errors_as_it_is_asked_to(
@@ -581,7 +582,7 @@ def test_every_command_says_its_errors_as_it_is_asked_to(
             found = json.loads(asked.stdout)
             told = asked.exit_code, (found["error"], found["problems"]), asked.stderr
             said = (plain.exit_code, plain.stdout, plain.stderr), told
-            if said != ((2, "", f"error: disk\nsee {PAGE}#os-error\n"), (2, ("disk", []), "")):
+            if said != ((2, "", f"error: disk\nsee {PAGE}#os-error\n"), (2, ("disk", ["disk"]), "")):
                 wrong.append((arguments[0], stage, said))
     assert not wrong
 

@@ -90,7 +90,7 @@ def test_a_model_repository(model: Path, tmp_path: Path) -> None:
     assert (folder / "labels.txt").read_text().splitlines() == list(NAMES)
     text = (folder / "config.pbtxt").read_text()
     assert "max_batch_size: 16" in text and "dims: [ -1, -1, 3 ]" in text and "dynamic_batching" in text
-    assert result.verdict == "equivalent" and len(result.files) == 3 and result.classes == 10
+    assert result.verdict == "equivalent" and len(result.files) == 3 and len(result.classes) == 10
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
