@@ -171,19 +171,41 @@ def _copy(source: IO[bytes], place: Path, size: int, archive: Path) -> None:
 # -- what stands beside a model ------------------------------------------------------------------------------------------
 
 
-def sizes_beside(folder: Path) -> dict[str, tuple[int, ...]]:
+def sizes_beside(folder: Path) -> tuple[dict[str, tuple[int, ...]], tuple[str, ...]]:
     """Shapes of inputs by name, as SageMaker (model-shapes.json; image_shape in hyperparams.json) and MXNet's model servers
-    (signature.json) write them beside a symbol. What reads as something else is passed over."""
+    (signature.json) write them beside a symbol; and words for files, and shapes in them, that are not taken."""
     found: dict[str, tuple[int, ...]] = {}
-    for name, read in BESIDE.items():
+    faults: list[str] = []
+    for name, (read, wanted) in BESIDE.items():
         path = folder / name
-        if path.is_file() and path.stat().st_size <= LARGEST_NOTE:
-            try:
-                content = json.loads(path.read_text(encoding="utf-8"))
-                found |= {n: s for n, s in read(content).items() if s and all(0 < d < 1 << 31 for d in s)}
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                continue
-    return found
+        if not path.is_file():
+            continue
+        try:
+            if path.stat().st_size > LARGEST_NOTE:
+                raise ValueError(f"{path.stat().st_size} bytes")
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError, OSError) as error:
+            faults.append(
+                f"{name}: cannot be read ({_why(error)}), wanted JSON such as {wanted}; no shape is taken from it"
+            )
+            continue
+        try:
+            shapes = read(content)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            faults.append(
+                f"{name}: it holds something else ({_why(error)}), wanted {wanted}; no shape is taken from it"
+            )
+            continue
+        for key, shape in shapes.items():
+            if shape and all(0 < d < 1 << 31 for d in shape):
+                found[key] = shape
+            else:
+                faults.append(f"{name}: it gives {key} the shape {shape}, wanted positive sizes; it is not taken")
+    return found, tuple(faults)
+
+
+def _why(error: BaseException) -> str:
+    return f"no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
 
 
 def _shapes(content: Any) -> dict[str, tuple[int, ...]]:
@@ -194,17 +216,22 @@ def _signature(content: Any) -> dict[str, tuple[int, ...]]:
     return {str(each["data_name"]): tuple(int(d) or 1 for d in each["data_shape"]) for each in content["inputs"]}
 
 
-def _hyperparameters(content: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """``image_shape`` is "3,224,224" (image classification) or "300" (object detection)."""
-    sizes = [int(d) for d in str(content["image_shape"]).strip("()[] ").split(",")]
+def _hyperparameters(content: Any) -> dict[str, tuple[int, ...]]:
+    """``image_shape`` is "3,224,224" (image classification) or "300" (object detection); other algorithms have none."""
+    if not isinstance(content, dict) or "image_shape" not in content:
+        return {}
+    text = str(content["image_shape"])
+    sizes = [int(d) for d in text.strip("()[] ").split(",")]
     if len(sizes) == 1:
         sizes = [3, sizes[0], sizes[0]]
-    return {"data": (1, *sizes)} if len(sizes) == 3 else {}
+    if len(sizes) != 3:
+        raise ValueError(f"image_shape is {text[:80]}")
+    return {"data": (1, *sizes)}
 
 
-BESIDE: Mapping[str, Callable[[Any], Mapping[str, tuple[int, ...]]]] = {
-    "hyperparams.json": _hyperparameters,
-    "signature.json": _signature,
-    "model-shapes.json": _shapes,
+BESIDE: Mapping[str, tuple[Callable[[Any], Mapping[str, tuple[int, ...]]], str]] = {
+    "hyperparams.json": (_hyperparameters, '{"image_shape": "3,224,224"}'),
+    "signature.json": (_signature, '{"inputs": [{"data_name": "data", "data_shape": [0, 3, 224, 224]}]}'),
+    "model-shapes.json": (_shapes, '[{"name": "data", "shape": [1, 3, 224, 224]}]'),
 }
-"""Files with shapes of inputs that may stand beside a symbol, and what reads them."""
+"""Files with shapes of inputs that may stand beside a symbol, what reads them, and what they look like."""

@@ -78,6 +78,8 @@ class Model:
     """Parameters that were stored in another dtype than the graph computes them in (see with_dtypes_of_graph)."""
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Shapes of inputs that files beside the symbol tell (see archives.sizes_beside)."""
+    unread: tuple[str, ...] = ()
+    """Words for what of these files could not be read."""
     notes: tuple[str, ...] = ()
     """Remarks on how it was read, for results to tell."""
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -294,10 +296,10 @@ class SymbolFormat:
             pairs.check(source, path)
         arrays, notes = _by_names_of_graph(graph, arrays)
         name = source.name.removesuffix(".json").removesuffix("-symbol")
-        sizes = sizes_beside(source.parent) if len(symbols_of(source.parent)) == 1 else {}
+        sizes, unread = sizes_beside(source.parent) if len(symbols_of(source.parent)) == 1 else ({}, ())
         named = kept_names(graph)
         return with_dtypes_of_graph(
-            Model(name, graph, arrays, None, source, path, names=named, sizes=sizes, notes=notes)
+            Model(name, graph, arrays, None, source, path, names=named, sizes=sizes, unread=unread, notes=notes)
         )
 
     def translated(self, model: Model) -> SymbolFiles:

@@ -52,7 +52,7 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
         if is_known(spec.shape) and name not in ignored:
             out[name] = spec
         elif name not in ignored and not converters.export.untranslatable(model.graph):
-            problems.append(_no_shape(model, name, spec.shape))
+            problems += [p for p in (*model.unread, _no_shape(model, name, spec.shape)) if p not in problems]
     for name, axes in dynamic.items():
         rank = len(out[name].shape or ()) if name in out else 0
         problems += [

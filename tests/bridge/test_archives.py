@@ -236,7 +236,6 @@ def test_folders(tmp_path: Path) -> None:
         ("hyperparams.json", '{"image_shape": "300"}', {"data": (1, 3, 300, 300)}),
         ("hyperparams.json", '{"image_shape": "1,28,30"}', {"data": (1, 1, 28, 30)}),
         ("hyperparams.json", '{"image_shape": "0"}', {}),
-        ("hyperparams.json", "[1]", {}),
         ("hyperparams.json", "{", {}),
         ("signature.json", '{"inputs": [{"data_name": "x", "data_shape": [0, 4]}]}', {"x": (1, 4)}),
         ("model-shapes.json", '[{"name": "x", "shape": [-3]}]', {}),
@@ -246,4 +245,45 @@ def test_sizes_beside_a_symbol(name: str, text: str, sizes: object, tmp_path: Pa
     for file, content in FILES.items():
         (tmp_path / file).write_bytes(content)
     (tmp_path / name).write_text(text)
-    assert bridge.open_model(tmp_path).sizes == sizes
+    model = bridge.open_model(tmp_path)
+    assert model.sizes == sizes
+    assert bool(model.unread) != bool(sizes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("model-shapes.json", "{", "model-shapes.json: cannot be read (Expecting property name"),
+        ("model-shapes.json", "[" * 100_000, "model-shapes.json: cannot be read ("),
+        (
+            "model-shapes.json",
+            '[{"name": "data"}]',
+            "model-shapes.json: it holds something else (no 'shape'), wanted [{",
+        ),
+        ("model-shapes.json", '{"data": [1, 1, 28, 28]}', "model-shapes.json: it holds something else ("),
+        (
+            "model-shapes.json",
+            '[{"name": "data", "shape": [1, -1]}]',
+            "it gives data the shape (1, -1), wanted positive",
+        ),
+        ("signature.json", "[]", "signature.json: it holds something else ("),
+        ("hyperparams.json", '{"image_shape": "3,a"}', "hyperparams.json: it holds something else (invalid literal"),
+    ],
+)
+def test_shapes_beside_a_symbol_that_cannot_be_read_are_told(name: str, text: str, says: str, tmp_path: Path) -> None:
+    """Where a shape is asked for; one that is given needs no file."""
+    for file, content in FILES.items():
+        (tmp_path / file).write_bytes(content)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(bridge.BadInput) as error:
+        bridge.convert(tmp_path, verify=False)
+    assert says in error.value.problems[0] and "cannot tell the shape of input data" in error.value.problems[1]
+    given = bridge.convert(tmp_path, inputs={"data": (1, 1, 28, 28)}, verify=False)
+    assert given.inputs["data"]["shape"] == [1, 1, 28, 28]
+
+
+def test_hyperparameters_of_another_algorithm_are_no_fault(tmp_path: Path) -> None:
+    for file, content in FILES.items():
+        (tmp_path / file).write_bytes(content)
+    (tmp_path / "hyperparams.json").write_text('{"epochs": "3"}')
+    assert not bridge.open_model(tmp_path).unread
