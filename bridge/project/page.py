@@ -53,7 +53,7 @@ def save(result: CheckResult, folder: Path, command: str) -> Path:
         taken.add(name.lower())
         pages[number] = f"{name}.html"
         report.save(
-            report.verify_table(file.result), folder / pages[number], command, file.as_dict(), EXITS[file.status]
+            report.verify_table(file.result), folder / pages[number], command, file.as_dict(), EXITS.get(file.status, 0)
         )
     index = folder / "index.html"
     write(index, index_page(result, pages, command))
