@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -53,7 +52,7 @@ class Commands(TyperGroup):
         """Run a command line; with --json, what is wrong with one is JSON too."""
         told = [*(sys.argv[1:] if args is None else args)]
         options = told[: told.index("--")] if "--" in told else told
-        if not standalone_mode or "--json" not in options or "_GLUONNX_COMPLETE" in os.environ:
+        if not standalone_mode or "--json" not in options:
             return super().main(args, *rest, standalone_mode=standalone_mode, **more)
         try:
             status = super().main(args, *rest, standalone_mode=False, **more)

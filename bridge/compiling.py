@@ -90,8 +90,8 @@ def compile(
     --------
     >>> import gluonnx
     >>> result = gluonnx.compile("model", inputs={"data": (1, 3)}, output="model.compiled")
-    >>> result.outputs
-    ('top_fwd_output',)
+    >>> list(result.outputs)
+    ['top_fwd_output']
     """
     from converters.names import unique
     from hybrid.core.op import Spec

@@ -66,7 +66,7 @@ def _print_json(data: dict[str, Any], status: int) -> None:
 
 @contextmanager
 def _unread() -> Iterator[None]:
-    """Who reads may have seen enough, as `head` does; the exit status is still that of the work."""
+    """Printing for somebody who may have seen enough, as `head` does; the exit status is still that of the work."""
     try:
         yield
         sys.stdout.flush()

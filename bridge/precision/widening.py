@@ -47,8 +47,8 @@ def import_widened(
     >>> import gluonnx
     >>> _ = gluonnx.convert_in(gluonnx.Half(), "model", inputs={"data": (1, 3)}, output="half.onnx")
     >>> result = gluonnx.import_widened("half.onnx", output="again")
-    >>> result.outputs
-    ('top_fwd_output',)
+    >>> list(result.outputs)
+    ['top_fwd_output']
     """
     tell = listener(progress)
     if options.get("expected") is not None:

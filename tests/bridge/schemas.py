@@ -21,7 +21,7 @@ KNOWN = {
 
 
 def _is(value: Any, kind: str) -> bool:
-    """Whether a value is of a type of JSON; True is no number there."""
+    """True for a value of a type of JSON; True is no number there."""
     return isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
@@ -32,7 +32,7 @@ class Schema:
         self.parts, self.whole, self.alone = whole["$defs"], whole, alone
 
     def faults(self, value: Any, part: str | None = None) -> list[str]:
-        """What of a value is not as the whole schema, or a part of it, has it."""
+        """Faults of a value: what is not as the whole schema, or a part of it, has it."""
         schema = {"anyOf": self.whole["anyOf"]} if part is None else self.parts[part]
         return self._look(value, schema, "", self.alone)[0]
 

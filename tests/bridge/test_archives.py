@@ -271,7 +271,7 @@ def test_sizes_beside_a_symbol(name: str, text: str, sizes: object, tmp_path: Pa
     ],
 )
 def test_shapes_beside_a_symbol_that_cannot_be_read_are_told(name: str, text: str, says: str, tmp_path: Path) -> None:
-    """Where a shape is asked for; one that is given needs no file."""
+    """They are told where a shape is asked for; one that is given needs no file."""
     for file, content in FILES.items():
         (tmp_path / file).write_bytes(content)
     (tmp_path / name).write_text(text)

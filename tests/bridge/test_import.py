@@ -501,7 +501,7 @@ def test_everything_that_an_import_tells(net: Path, tmp_path: Path) -> None:
     assert (found.model, found.opset, found.witness, found.verified) == ("net", 17, "onnxruntime", True)
     assert found.files == (str(tmp_path / "out-symbol.json"), str(tmp_path / "out-0000.params"))
     assert found.inputs == {"x": {"shape": ["batch", 4], "dtype": "float32"}} and found.outputs == {
-        "y": {"shape": ["batch", 2], "dtype": "float32"}
+        "y": {"shape": ["batch", 3], "dtype": "float32"}
     }
     symbol = mx.sym.load(tmp_path / "out-symbol.json")
     kinds = [n["op"] for n in json.loads(symbol.tojson())["nodes"] if n["op"] != "null"]

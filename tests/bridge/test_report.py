@@ -325,8 +325,9 @@ def test_benched(capsys: pytest.CaptureFixture[str]) -> None:
         StepTime("n1", "Conv", "gemm", (2, 3), 1e-6, 0.25, 1.26, 2.5, 0.504),
         StepTime("n2", "Relu", "numpy", (), 3e-6, 0.75, 0.0, 12.5, 0.0),
     )
+    inputs = {n: {"shape": s, "dtype": "float32"} for n, s in (("x", [2, 3]), ("k", []))}
     result = BenchResult(
-        "net", {n: {"shape": s, "dtype": "float32"} for n, s in (("x", [2, 3]), ("k", []))}, 3, "v3", times, 2.5, True, (NEAR, replace(SETTLED, max_rel=3e-6)), steps,
+        "net", inputs, 3, "v3", times, 2.5, True, (NEAR, replace(SETTLED, max_rel=3e-6)), steps,
         Peak(1.5e11, 2.25e10), ("w1",),
     )  # fmt: skip
     head = "model inputs threads gluonnx ms onnxruntime ms ratio max rel verdict"

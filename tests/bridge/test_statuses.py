@@ -70,7 +70,7 @@ def told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[i
 
 
 def faults(data: dict[str, Any], heading: str | None = None) -> list[str]:
-    """What of an object is not as the schema has it: of a part, and nothing beside it; without one of any part."""
+    """Faults of an object, beside the schema: of a part, and nothing beside it; without one of any part."""
     return Schema(FORMAL, alone=heading is not None).faults(data, heading)
 
 
@@ -202,7 +202,7 @@ def test_the_schema_is_one_of_json_schema() -> None:
 
 
 def test_the_schema_is_held_to_every_field() -> None:
-    """What a tester of schemas finds: fields that are missing, of another type, or that the schema has not."""
+    """Faults are found: fields that are missing, of another type, or that the schema has not."""
     error = {"schema": "gluonnx-report/1", "command": "", "exit": 2, "date": "2026-01-31T12:00:00Z"}
     error |= {"versions": dict.fromkeys(("gluonnx", "python", "numpy", "onnx", "onnxruntime"), "1")}
     error |= {"machine": {"system": "", "processor": "", "cores": 1, "kernels": None}}
