@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -120,6 +120,9 @@ class Difference:
     """Cosine of the angle between both, as vectors."""
     top1: float | None = None
     """Share of rows whose largest element is at the same place (2-D and up, last axis of 2 or more)."""
+    winner: int | None = None
+    """Where the largest element of every row of want is, in all runs; None where rows have it at several places, or there is one
+    row alone."""
     not_finite: int = 0
     """Number of elements of want that are NaN or infinite."""
     constant: bool = False
@@ -244,6 +247,7 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
         max_rel=max_abs / scale if scale else max_abs,
         cosine=float(a @ b) / norm if norm else float(np.array_equal(a, b)),
         top1=_top1(got, want),
+        winner=_winner(want),
         not_finite=int((~finite_b).sum()),
         misplaced=int(misplaced.sum()),
         constant=total > 1 and b.size == total and bool((b == b[0]).all()),
@@ -373,6 +377,23 @@ def _top1(got: np.ndarray, want: np.ndarray) -> float | None:
     if want.ndim < 2 or want.shape[-1] < 2 or not want.size:
         return None
     return float((got.argmax(-1) == want.argmax(-1)).mean())
+
+
+def _winner(want: np.ndarray) -> int | None:
+    """Where the largest element of every row is; None where that is at several places, or there are no rows."""
+    if want.ndim != 2 or want.shape[-1] < 2 or not want.size:
+        return None
+    places = want.argmax(-1)
+    return int(places[0]) if (places == places[0]).all() else None
+
+
+def one_winner(name: str, runs: Sequence[Mapping[str, Any]]) -> int | None:
+    """Where an output has the largest element of all rows of all runs; None where that is at several places, or there is one row.
+    runs: those of a result."""
+    found = [d for run in runs for d in run["differences"] if d["name"] == name]
+    places = {d["winner"] for d in found}
+    rows = sum(d["shape"][0] for d in found if d["winner"] is not None)
+    return next(iter(places)) if len(places) == 1 and rows > 1 else None
 
 
 def statistics(array: np.ndarray) -> dict[str, Any]:

@@ -16,11 +16,12 @@ from hybrid.core.shapes import show
 from hybrid.passes.strip_labels import label_names
 
 from .cases import make_case, may_be_one, pair_outputs, refuse_random, taken
-from .compare import TOLERANCES, Difference, Tolerance, coarsest, compare
+from .compare import TOLERANCES, Difference, Tolerance, coarsest, compare, one_winner
 from .conditioning import reaches, truth_of
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .faces.notebook import listener
 from .inputs import Feeds, Inputs, as_specs
+from .layers import without_rounding
 from .models import BadInput, Model
 from .recorded import RecordedRun, Recording, feeds_of, hashes
 from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
@@ -143,7 +144,7 @@ def hold_against(
         for d in differences:
             if d.name not in worst or (worst[d.name].equal, -worst[d.name].max_rel) > (d.equal, -d.max_rel):
                 worst[d.name] = d
-    found = tuple(worst.values())
+    found = tuple(replace(d, winner=one_winner(n, runs)) for n, d in worst.items())
     faults = [x for x in layers if x.local is not None and not x.local.equal]
     parted = faults or [x for x in layers if x.accumulated is not None and not x.accumulated.equal]
     little = tuple(f"{d.name} {words}" for d in found if d.equal and (words := _little(d)))
@@ -152,6 +153,8 @@ def hold_against(
         verdict = "not equivalent"
     elif len(little) == len(found) and tolerance is None and not layers:
         verdict = "says little"
+    if verdict != "not equivalent":
+        layers = [*without_rounding(layers, {})]
     warnings += [f"output {words}: agreement there says little" for words in little]
     warnings += [
         f"output {d.name} holds {d.not_finite} NaN or infinite values of {d.size}"

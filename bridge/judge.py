@@ -7,6 +7,7 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from .answers import answers_of
 from .cases import pair_outputs, refuse_random
 from .change.causes import causes
 from .change.reduce import write_repro
-from .compare import TOLERANCES, Difference, Tolerance, compare
+from .compare import TOLERANCES, Difference, Tolerance, compare, one_winner
 from .conditioning import native_of, reaches, truth_of
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine
 from .faces.notebook import listener
@@ -30,6 +31,8 @@ from .nodewise import NodewiseResult, is_quantized, node_by_node, rounds_to_inte
 from .result import Case, Divergence, Progress, VerifyResult, with_warnings
 from .ties import settle_ties
 
+TINY = 1e-9
+"""The largest number of an output below which a note asks whether its weights are those that were meant."""
 SHOWN_SPAN = 6
 """Nodes that could only be compared together which are named one by one."""
 
@@ -94,7 +97,9 @@ class _Trial:
             wrong = not all(d.equal for d in differences) or bool(self._faults(index))
             if wrong and failed is None:
                 failed = index
+        worst = {n: dataclasses.replace(d, winner=one_winner(n, runs)) for n, d in worst.items()}
         little = self._little(list(worst.values()))
+        self._tiny(runs)
         if failed is not None:
             self._locate(failed)
         faults = [f for index in self.inner for f in self._faults(index)]
@@ -138,6 +143,7 @@ class _Trial:
                 inside=inside,
                 local=own,
                 limits=limits,
+                settled={d["name"]: d["settled_by"] for d in result.runs[index]["differences"] if d["equal"]},
                 tell=self.tell,
             )
         except (EngineError, MXNetError) as error:  # the verdict matters more
@@ -287,6 +293,17 @@ class _Trial:
             if d.not_finite and d.equal and not d.little:
                 self.warnings.append(f"output {d.name} holds {d.not_finite} NaN or infinite values of {d.size}")
         return found
+
+    def _tiny(self, runs: Sequence[Mapping[str, Any]]) -> None:
+        """Notes of outputs that are next to nothing in every run."""
+        largest: dict[str, float] = {}
+        for d in (d for run in runs for d in run["differences"] if d["compared"]):
+            largest[d["name"]] = max(largest.get(d["name"], 0.0), d["scale"])
+        for name, scale in largest.items():
+            if 0 < scale < TINY:
+                self.warnings.append(
+                    f"output {name} is nowhere larger than {scale:.1e}: weights may be random, or lost on the way here"
+                )
 
     def _last_informative(self) -> str:
         """The last tensor inside that agrees and says something; empty when there is none."""

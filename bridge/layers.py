@@ -16,7 +16,7 @@ from .measures import Details, examine
 from .pairing import by_name
 from .pictures import pictures_of
 from .printable import printable
-from .result import Case, Layer, Neighbour, VerifyResult
+from .result import GROWN, Case, Layer, Neighbour, VerifyResult
 
 SHOWN_BYTES = 128 << 20
 """Of tensors held at a time, on each side."""
@@ -81,6 +81,27 @@ def brief(name: str, got: np.ndarray, want: np.ndarray, limits: Tolerance | None
     return dataclasses.replace(found, limit=limits.limit(found.scale), tolerance=rule, settled_by="")
 
 
+def without_rounding(layers: Iterable[Layer], outputs: Mapping[str, str]) -> tuple[Layer, ...]:
+    """The layers of models that a judge found equivalent, those accepted that are further apart than the tolerance by rounding
+    alone: where the node gives the same from the same values, as it does before every other such layer, what is seen has grown
+    before it. outputs: by name who settled them; theirs is the judge's word.
+
+    The tolerance of one tensor counts by channel, and a channel may hold nothing but what is left of larger numbers. Where one
+    that is apart could not be compared alone, nothing after it is called rounding."""
+    out, doubt = [], False
+    for layer in layers:
+        found, own = layer.accumulated, layer.local
+        if found is not None and not found.equal:
+            if layer.tensor in outputs:
+                found = found.accept(outputs[layer.tensor])
+            elif found.compared and not found.misplaced and own is not None and own.equal and not doubt:
+                found = found.accept(GROWN)
+            doubt = doubt or not found.equal
+            layer = dataclasses.replace(layer, accumulated=found)
+        out.append(layer)
+    return tuple(out)
+
+
 def _paired(
     left: Engine, right: Engine, outputs: Sequence[tuple[str, str]], inside: Mapping[str, str]
 ) -> Iterator[tuple[Tensor, Tensor]]:
@@ -131,11 +152,12 @@ def study(
     inside: Mapping[str, str],
     local: Mapping[str, Difference],
     limits: Callable[[str, str], Tolerance | None],
+    settled: Mapping[str, str],
     tell: Callable[[str], None],
 ) -> VerifyResult:
     """The result of a comparison with what is looked at more closely: layers, outputs (got and want of each), the neighbourhood of
     the first difference, inputs as pictures. It costs about what locating does. inside: names of the right side's tensors by those
-    of the left, where they are known."""
+    of the left, where they are known. settled: outputs that are equal on this case, and who found it."""
     differences = tuple(
         dataclasses.replace(d, details=examine(*outputs[d.name])) if d.compared and d.name in outputs else d
         for d in result.differences
@@ -158,6 +180,8 @@ def study(
             else layer
             for layer in layers
         )
+    else:
+        layers = without_rounding(layers, settled)
     result = dataclasses.replace(result, layers=layers)
     at = result.first
     if at is None:

@@ -18,7 +18,7 @@ from .convert import ConvertResult
 from .faces import data, html, markdown
 from .faces.blocks import TONES, Block, Brief, Column, Facts, Grid, Line, Page
 from .faces.text import PLAIN, render
-from .faces.words import shape, spec
+from .faces.words import basis, shape, spec
 from .fallbacks import FallbackCount
 from .importing import ImportResult
 from .inspect import InspectResult, NodesResult, OperatorsResult
@@ -121,7 +121,7 @@ def _left_out(outputs: Mapping[str, Sequence[str]]) -> str:
 
 
 def convert_brief(result: ConvertResult) -> Page:
-    """The result of convert in at most five lines."""
+    """The result of convert in a line for each thing: what was read, inputs and outputs, notes, what was compared, the verdict."""
     result = clean(result)
     sides = [
         listed((f"{n} {shape(s.get('shape'))}" for n, s in part.items()), 3) for part in (result.inputs, result.outputs)
@@ -143,6 +143,8 @@ def convert_brief(result: ConvertResult) -> Page:
     if notes:
         more = f" (and {len(notes) - 1} more: -v)" if notes[1:] else ""
         parts.append(Line(f"note: {notes[0]}{more}", "warn"))
+    if result.verification is not None and result.verification.runs:
+        parts.append(Line(basis(result.verification)))
     return _page(result, parts, _rewritten(result))
 
 

@@ -12,6 +12,8 @@ from .compare import Difference
 from .engines import Arrays
 
 Progress = Callable[[str], None]
+GROWN = "grown rounding"
+"""Who settles a layer that is further apart than the tolerance where its node, and every one before it, is right by itself."""
 Verdict = Literal["equivalent", "says little", "not equivalent"]
 
 
@@ -158,6 +160,8 @@ class VerifyResult:
             out["divergence"]["kind"] = self.divergence.kind
         for entry, found in zip(out["located"], self.located):
             entry["kind"] = found.kind
+        for entry, d in zip(out["differences"], self.differences):
+            entry["run"] = run_of(self, d)
         return out
 
     @property
@@ -201,6 +205,20 @@ class VerifyResult:
         from .faces.html import as_fragment
 
         return as_fragment(self)
+
+
+def run_of(result: VerifyResult, difference: Difference) -> int | None:
+    """The place among the runs of the one that an output's worst difference is of; None where it is not told."""
+    for i, run in enumerate(result.runs):
+        for found in run.get("differences", ()):
+            name = found["name"]
+            ours = difference.name == name or difference.name.startswith(f"{name} (")  # of a recording
+            same = (found["max_abs"], tuple(found["index"]), tuple(found["shape"]), found["equal"]) == (
+                difference.max_abs, difference.index, difference.shape, difference.equal,
+            )  # fmt: skip
+            if ours and same:
+                return i
+    return None
 
 
 @dataclass

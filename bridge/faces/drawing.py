@@ -13,6 +13,8 @@ from . import words
 
 LEVELS = 8
 """Colours that errors have."""
+CALM = 4
+"""The last of these that is no warning."""
 BARS = 240
 """Bars of a strip; where there are more layers, each is for the worst of several in a row."""
 POWERS = (-9.0, 1.0)
@@ -71,7 +73,7 @@ def strip(result: VerifyResult, link: Link) -> str:
             at = min(y(_relative(found)), height - bottom - 2)
             mark = " first" if first else ""
             bar = (
-                f'<rect class="e{words.level(layer, LEVELS)}{mark}" x="{x + step * 0.1:.1f}" y="{at:.1f}" '
+                f'<rect class="e{colour(layer)}{mark}" x="{x + step * 0.1:.1f}" y="{at:.1f}" '
                 f'width="{step * 0.8:.1f}" height="{height - bottom - at:.1f}"/>'
             )
             told = f"{worst + 1}: {_said(layer)}"
@@ -89,6 +91,13 @@ def strip(result: VerifyResult, link: Link) -> str:
         at = min(width - 160, left + first_at * bars / count * step)
         parts.append(_text(max(at, left + 16), height - 6, f"{first_at + 1}: first difference", kind="changed"))
     return svg(width, height, "".join(parts), f"Errors of {count} layers")
+
+
+def colour(layer: Layer) -> int | None:
+    """The colour of a layer's error; no red one where a judge found that it is no fault."""
+    found, level = layer.accumulated, words.level(layer, LEVELS)
+    fine = found is not None and found.equal and bool(found.settled_by)
+    return min(level, CALM) if fine and level is not None else level
 
 
 def _relative(d: Difference | None) -> float:
@@ -166,15 +175,17 @@ def scatter(details: Details) -> str:
     return svg(width, height, body, "Values of the second model over those of the first")
 
 
-def channels(details: Details, count: int) -> str:
-    """The greatest difference of each of so many channels, as a strip of colours."""
+def channels(details: Details, count: int, equal: bool) -> str:
+    """The greatest difference of each of so many channels, as a strip of colours beside the worst of them. equal: the tensor is no
+    fault, so that the worst channel is not shown as one."""
+    top = CALM if equal else LEVELS - 1
     width, height = 240.0, 34.0
     most = max((c for c in details.channels if math.isfinite(c)), default=0.0) or 1.0
     step = width / len(details.channels)
     body = ""
     for i, error in enumerate(details.channels):
         share = error / most if math.isfinite(error) else 1.0
-        shade = 0 if share <= 0 else max(1, LEVELS - 1 + round(1.5 * math.log10(share)))
+        shade = 0 if share <= 0 else max(1, top + round(1.5 * math.log10(share)))
         body += (
             f'<rect class="e{shade}" x="{i * step:.2f}" y="0" width="{step:.2f}" height="18">'
             f"<title>{i * count // len(details.channels)}: {words.small(error)}</title></rect>"

@@ -39,6 +39,8 @@ def page(shown: Page, facts: Mapping[str, Any]) -> str:
     verdict = printable(shown.verdict) or "gluonnx"
     title = printable(shown.title)
     body = "".join(map(_block, shown.blocks))
+    if any(isinstance(block, VerifyResult | Brief) for block in shown.blocks):
+        body += f"<h2>What the words mean</h2>{_facts(words.LEGEND)}"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -190,6 +192,8 @@ def _outputs(result: VerifyResult) -> Iterator[str]:
         yield "".join(f'<p class="bad tone">{_text(f"{d.name}: {d.reason}")}</p>' for d in wrong)
         rules = "; ".join(words.rules(result.differences))
         yield f'<p class="dim">|a - b| may be {_text(rules)} of |a|</p>' if rules else ""
+        of_run = words.worst(result)
+        yield f'<p class="dim">{_text(of_run)}</p>' if of_run else ""
         judged = [d for d in result.differences if d.from_float64 is not None]
         yield "".join(f'<p class="dim">{_text(_by_float64(result, d))}</p>' for d in judged)
 
@@ -232,6 +236,7 @@ def _strip(result: VerifyResult, cards: Mapping[str, Any]) -> Iterator[str]:
         f'<h2>All layers</h2><p class="soft">{_text(", ".join(x for x in (before, after) if x))}. Bars: largest error in the '
         "whole model, over the tensor's largest number. Dots: the same of the node alone, both sides given the same values.</p>"
         f'<div class="wide strip">{drawing.strip(result, link)}</div>'
+        + "".join(f'<p class="soft">{_text(said)}</p>' for said in words.reliefs(result))
     )
 
 
@@ -264,7 +269,7 @@ def _card(number: int, name: str, d: Difference, layer: Layer | None, first: boo
         (drawing.errors(details) if any(details.errors) else "", "|second - first|"),
         (drawing.scatter(details) if details.sample else "", "second over first"),
         (
-            drawing.channels(details, d.shape[details.axis or 0]) if details.channels else "",
+            drawing.channels(details, d.shape[details.axis or 0], d.equal) if details.channels else "",
             f"error by channel (axis {details.axis})",
         ),
     ]
@@ -311,7 +316,7 @@ def _inputs(result: VerifyResult) -> Iterator[str]:
 def _all_layers(result: VerifyResult) -> Iterator[str]:
     if not result.layers:
         return
-    rows = {i: _row(i, layer) for i, layer in enumerate(result.layers)}
+    rows = {i: _row(i, layer, result.verdict) for i, layer in enumerate(result.layers)}
     by_error = sorted(rows, key=lambda i: _rank(result.layers[i]))
     held, left_out = sum(map(len, rows.values())), 0
     for i in by_error:
@@ -341,7 +346,7 @@ def _rank(layer: Layer) -> tuple[bool, float]:
     return wrong, 0.0 if found is None else found.max_rel
 
 
-def _row(index: int, layer: Layer) -> str:
+def _row(index: int, layer: Layer, verdict: str) -> str:
     found, own = layer.accumulated, layer.local
     compared = found is not None and found.compared
     numbers = (
@@ -350,15 +355,13 @@ def _row(index: int, layer: Layer) -> str:
         words.small(own.max_abs) if own is not None and own.compared else "",
     )
     cells = "".join(f"<td class=number>{number}</td>" for number in numbers)
-    wrong = [t for t, d in (("differs", found), ("the node itself", own)) if d is not None and not d.equal]
-    key = "" if found is None else f"<i class='key e{words.level(layer, drawing.LEVELS)}'></i>"
+    said, tone = words.row(layer, verdict)
+    key = "" if found is None else f"<i class='key e{drawing.colour(layer)}'></i>"
     shape = "" if found is None else words.shape(found.shape)
-    verdict = (
-        f"<span class='bad tone'>{', '.join(wrong)}</span>" if wrong else "equal" if found is not None else "not seen"
-    )
+    cell = f"<span class='{tone} tone'>{_text(said)}</span>" if tone in ("warn", "bad") else _text(said)
     return (
         f"<tr id=layer{index}><td class=number>{index + 1}<td>{key}{_text(layer.tensor, LONG)}<td>{_text(layer.operator, 40)}"
-        f"<td>{_text(shape)}{cells}<td>{verdict}</tr>"
+        f"<td>{_text(shape)}{cells}<td>{cell}</tr>"
     )
 
 

@@ -90,10 +90,13 @@ def _verification(result: VerifyResult) -> Iterator[str]:
     yield table(("", ""), rows)
     if result.differences:
         yield _outputs(result)
+        if of_run := words.worst(result):
+            yield escape(of_run)
     found = result.divergence
     if result.layers:
         before, after = words.spans(result)
         yield f"layers {before} {code(strip(result, STRIP).plain)} {after}".strip()
+        yield from map(escape, words.reliefs(result))
     if found is not None:
         told = [("first", f"{code(found.node)} ({escape(found.operator)}): {escape(words.MEANINGS[found.kind])}")]
         told.append(("found", escape(words.reason(found))))
@@ -108,7 +111,7 @@ def _verification(result: VerifyResult) -> Iterator[str]:
 
 
 def _outputs(result: VerifyResult) -> str:
-    heads = ("output", "beyond", "max abs", "at", "max rel", "needs atol", "cosine", "verdict")
+    heads = ("output", "beyond", "max abs", "at", "max rel", "needs atol", "of scale", "cosine", "verdict")
     rows = []
     for d in result.differences:
         measures = (
@@ -117,8 +120,9 @@ def _outputs(result: VerifyResult) -> str:
             words.place(d.index),
             words.small(d.relative),
             words.enough(d.needs),
+            words.small(d.max_rel),
             f"{d.cosine:.7f}",
         )
         told = words.told(d) if d.equal else f"**{escape(d.reason)}**"
         rows.append((code(d.name), *(measures if d.compared else [""] * len(measures)), told))
-    return table(heads, rows, [False, *[True] * 6, False])
+    return table(heads, rows, [False, *[True] * 7, False])

@@ -88,6 +88,8 @@ class _Verification:
         if result.differences:
             yield Text()
             yield outputs(result.differences, width)
+            if of_run := words.worst(result):
+                yield Text(of_run, style="dim")
         yield from self._reasons()
         yield Text()
         findings = list(self._findings())
@@ -148,6 +150,7 @@ class _Verification:
             given = list(found.inputs.items())
             for i, (name, known) in enumerate(given[:SHOWN_INPUTS]):
                 yield "" if i else "reads", f"{words.shorten(name, 40)} {words.statistics(known)}"
+        yield from (("", said) for said in words.reliefs(result))
         yield from (("also" if i == 0 else "", line) for i, line in enumerate(words.others(result)))
         if result.inner:
             yield "inside", f"{result.inner} tensors were computed by both from the same values"
@@ -163,6 +166,8 @@ class _Brief:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         yield outputs(self.result.differences, options.max_width)
+        if of_run := words.worst(self.result):
+            yield Text(of_run, style="dim")
         for rule in words.rules(self.result.differences):
             yield Text(f"|a - b| may be {rule} of |a|", style="dim")
 
@@ -219,6 +224,9 @@ def strip(result: VerifyResult, width: int, ascii_only: bool = False) -> Text:
         low, high = i * count // places, (i + 1) * count // places
         known = [v for layer in result.layers[low:high] if (v := words.level(layer, len(bars))) is not None]
         wrong = any(x.accumulated and not x.accumulated.equal for x in result.layers[low:high])
-        style = "bold red" if first is not None and low <= first < high else "red" if wrong else "green"
+        doubt = (
+            "red" if result.verdict == "not equivalent" else "yellow"
+        )  # beyond a tolerance that decides over outputs
+        style = "bold red" if first is not None and low <= first < high else doubt if wrong else "green"
         line.append(bars[max(known)] if known else UNKNOWN, style=style)
     return line

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..compare import Difference
-from ..result import Divergence, Layer, ModelFile, VerifyResult
+from ..result import GROWN, Divergence, Layer, ModelFile, VerifyResult, run_of
+from .blocks import Tone
 
 MEANINGS = {
     "local": "the node itself computes something else from the same values",
@@ -20,6 +21,9 @@ MEANINGS = {
 LEVELS = (-8.0, 0.0)
 """Powers of ten of a layer's error, over its largest number, between which a strip has its levels."""
 SHOWN_FAULTS = 5
+SHOWN_SIZES = 2
+SHORT = 30
+"""Characters of how an input was drawn up to which that is told in a line of much else."""
 
 
 def small(number: float) -> str:
@@ -79,13 +83,127 @@ def shorten(text: str, width: int) -> str:
 
 
 def top1(d: Difference) -> str:
-    """Share of rows whose greatest is at the same place; empty where the output is no list of scores by row."""
-    return f"{d.top1:.1%}" if d.top1 is not None and len(d.shape) == 2 else ""
+    """Share of rows whose greatest is at the same place, and that this is one place in all rows, where it is; empty where the
+    output is no list of scores by row."""
+    if d.top1 is None or len(d.shape) != 2:
+        return ""
+    return f"{d.top1:.1%}" + ("" if d.winner is None else f", always {d.winner}")
 
 
 def told(d: Difference) -> str:
     """The verdict over one output in a word or three."""
     return (f"equal by {d.settled_by}" if d.settled_by else "equal") if d.equal else "differs"
+
+
+def row(layer: Layer, verdict: str) -> tuple[str, Tone]:
+    """The word for a layer in a table of all, and its tone. verdict: of the models; where that is not "not equivalent", the word
+    is none of a fault without one."""
+    found, own = layer.accumulated, layer.local
+    wrong = ["the node itself"] if own is not None and not own.equal else []
+    if found is not None and not found.equal:
+        if verdict == "not equivalent":
+            wrong = ["differs", *wrong]
+        elif not wrong:
+            return "not judged", "warn"
+    if wrong:
+        return ", ".join(wrong), "bad"
+    if found is None:
+        return "not seen", ""
+    return ("rounding", "dim") if found.settled_by == GROWN else (told(found), "")
+
+
+def reliefs(result: VerifyResult) -> list[str]:
+    """Sentences for layers that are further apart than the tolerance where the models are equivalent."""
+    if result.verdict == "not equivalent":
+        return []
+    words = [row(layer, result.verdict)[0] for layer in result.layers]
+    grown, unknown = words.count("rounding"), words.count("not judged")
+    said = []
+    if grown:
+        said.append(
+            f"{grown} of {len(words)} layers say rounding: they are further apart than the tolerance, and no fault. Given the same "
+            "values both models compute the same there, and in every such layer before; what is seen is rounding that added up on "
+            "the way, as a rule beside numbers that happen to be small there, and the outputs agree."
+        )
+    if unknown:
+        said.append(
+            f"{unknown} of {len(words)} layers are not judged: they are further apart than the tolerance, which decides over the "
+            "outputs alone, and whether their nodes compute the same from the same values was not found out for all."
+        )
+    return said
+
+
+def run(result: VerifyResult, index: int) -> str:
+    """A run by its place among all, its kind and sizes."""
+    found = result.runs[index]
+    sizes = [f"{n} {shape(dims)}" for n, dims in list(found.get("shapes", {}).items())[:2]]
+    more = ["..."] if len(found.get("shapes", {})) > 2 else []
+    return f"run {index + 1} of {len(result.runs)} ({', '.join([found.get('kind', 'given'), *sizes, *more])})"
+
+
+def worst(result: VerifyResult) -> str:
+    """A sentence for the runs that the numbers of outputs are of; empty where there is one run."""
+    if len(result.runs) < 2:
+        return ""
+    by_run: dict[int, list[str]] = {}
+    for d in result.differences:
+        if (index := run_of(result, d)) is not None:
+            by_run.setdefault(index, []).append(d.name)
+    if not by_run:
+        return ""
+    names = len(result.differences) > 1
+    said = [f"{run(result, i)}{f' for {_few(by_run[i])}' if names else ''}" for i in sorted(by_run)]
+    return f"numbers and counts are of the run where an output is worst: {'; '.join(said)}"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def basis(result: VerifyResult) -> str:
+    """What a verdict rests on, in a line: the runs, how their inputs were made, their sizes, and how far apart outputs are."""
+    kinds = list(dict.fromkeys(kind for each in result.runs for kind in _kinds(each)))
+    shapes = [each.get("shapes", {}) for each in result.runs]
+    names = list(shapes[0]) if shapes else []
+    sizes = [
+        f"{shorten(n, 24)} {' and '.join(dict.fromkeys(shape(s[n]) for s in shapes if n in s))}"
+        for n in names[:SHOWN_SIZES]
+    ]
+    sizes += ["..."] if len(names) > SHOWN_SIZES else []
+    count = f"{len(result.runs)} run{'s' if len(result.runs) != 1 else ''}"
+    of_sizes = f" of {', '.join(sizes)}" if sizes else ""
+    largest = max((d.max_rel for d in result.differences if d.compared), default=0.0)
+    apart = f"at most {small(largest)} of scale apart" if largest else "the same numbers"
+    return f"compared in {count} ({', '.join(kinds)}){of_sizes}: {apart}"
+
+
+def _kinds(found: Mapping[str, Any]) -> list[str]:
+    """Words for how inputs of a run were made."""
+    kind = found.get("kind", "given")
+    if kind != "expected":
+        return [kind]
+    told = [str(each.get("from", "")) for each in found.get("inputs", {}).values()]
+    drawn = [text.partition(": ")[2] for text in told if text.startswith("drawn")]
+    return [text if 0 < len(text) <= SHORT else "drawn" for text in drawn] or ["drawn"]
+
+
+LEGEND: tuple[tuple[str, str], ...] = (
+    ("max abs", "the largest difference between two numbers at one place; at: that place"),
+    ("of scale", "max abs over the largest number of the tensor: 1e-7 is about what float32 resolves"),
+    ("max rel", "the largest difference over the number itself, wherever that is"),
+    ("beyond", "how many numbers are further apart than the tolerance allows, of how many of that run"),
+    ("needs atol", "the atol with which all would pass; 0 where rtol is enough"),
+    ("rms, cosine", "root of the mean square of all differences; 1 where both outputs point the same way"),
+    ("top-1", "rows whose largest number is at the same place; \"always N\": at N in all rows of all runs, so that it says little"),
+    ("alone", "the difference where both models' node is given the same values, so that nothing before it counts"),
+    ("equal by ...", "further apart than the tolerance, and equal by what is named: by float64, both models are as near to the "
+     "exact result as float32 comes; node by node, every node gives the same from the same values"),
+    ("rounding", "a layer further apart than the tolerance whose node, and those before it, are right by themselves: no fault"),
+    ("not judged", "a layer further apart than the tolerance that could not be compared alone; outputs decide"),
+    ("runs", "given: your inputs; expected: numbers drawn as the network expects them; wide: ten times wider; edges: zeros, the "
+     "largest and other extremes that it takes; another size: at another batch"),
+)  # fmt: skip
+"""Words of reports, and what they mean; docs/verification.md has them too."""
 
 
 def side(name: str, files: Sequence[ModelFile]) -> str:
@@ -167,7 +285,10 @@ def spans(result: VerifyResult) -> tuple[str, str]:
     """Words before and after the strip of all layers: the first that is off, and how many behind it are not the same either."""
     count, at = len(result.layers), result.first
     if at is None:
-        return f"1-{count} ok" if result.verdict != "not equivalent" else f"1-{count}", ""
+        said = [row(layer, result.verdict) for layer in result.layers]
+        fine = not any(tone in ("warn", "bad") for _, tone in said)
+        counts = [f"{n} {w}" for w in ("rounding", "not judged") if (n := sum(x == w for x, _ in said))]
+        return f"1-{count} ok" if fine and result.verdict != "not equivalent" else f"1-{count}", ", ".join(counts)
     before = "" if at == 0 else "1 ok" if at == 1 else f"1-{at} ok"
     apart = [
         i for i, layer in enumerate(result.layers) if i >= at and layer.accumulated and not layer.accumulated.equal

@@ -21,15 +21,15 @@ import bridge
 import hybrid as mx
 from bridge import measures, report
 from bridge.cli import app
-from bridge.compare import Difference, compare
+from bridge.compare import Difference, compare, one_winner
 from bridge.engines import Tensor
 from bridge.faces import drawing, html, markdown, text, words
 from bridge.faces.blocks import Facts, Grid, Line, Page
-from bridge.layers import brief, measure_layers
+from bridge.layers import brief, measure_layers, without_rounding
 from bridge.measures import Details, examine, place_in_words
 from bridge.pictures import pictures_of, png
 from bridge.provenance import read_facts
-from bridge.result import Case, Divergence, Layer, ModelFile, Neighbour, VerifyResult
+from bridge.result import GROWN, Case, Divergence, Layer, ModelFile, Neighbour, VerifyResult, run_of
 from hybrid.formats import images
 from tests.house.docs import ROOT
 
@@ -246,6 +246,190 @@ def test_layers_are_measured_when_asked_for_or_needed(models: tuple[Path, Path])
     assert all(x.accumulated and x.accumulated.equal for x in asked.layers)
 
 
+def cancelling(folder: Path) -> tuple[Path, Path]:
+    """A network in both formats inside which two sums of the same numbers, in another order, cancel: what is left is rounding,
+    which no two runtimes share, and the output is too large to show it. And a file where the second sum has one wrong weight."""
+    rng = np.random.default_rng(0)
+    order, weight = rng.permutation(600), rng.normal(size=(8, 600)).astype(np.float32)
+    x = mx.sym.var("data")
+    one = mx.sym.FullyConnected(x, num_hidden=8, no_bias=True, name="one")
+    moved = mx.sym.take(x, mx.sym.var("order"), axis=1, name="moved")
+    two = mx.sym.FullyConnected(moved, num_hidden=8, no_bias=True, name="two")
+    left = mx.sym.elemwise_sub(one, two, name="left")
+    out = mx.sym.elemwise_add(one, mx.sym.Activation(left, act_type="relu", name="kept"), name="out")
+    params = {"one_weight": weight, "two_weight": weight[:, order], "order": order.astype(np.float32)}
+    mx.model.save_checkpoint(str(folder / "sums"), 0, out, {n: mx.nd.array(a) for n, a in params.items()}, {})
+    bridge.convert(folder / "sums", inputs={"data": (4, 600)}, output=folder / "sums.onnx")
+    model = onnx.load(folder / "sums.onnx")
+    tensor = next(i for i in model.graph.initializer if i.name == "two_weight")
+    wrong = onnx.numpy_helper.to_array(tensor).copy()
+    wrong.reshape(-1)[7] += 0.5
+    tensor.CopyFrom(onnx.numpy_helper.from_array(wrong, tensor.name))
+    onnx.save(model, folder / "wrong.onnx")
+    return folder / "sums", folder / "sums.onnx"
+
+
+@pytest.fixture(scope="module")
+def sums(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return cancelling(tmp_path_factory.mktemp("sums"))
+
+
+def table(source: str) -> dict[str, str]:
+    """The rows of the table of all layers, by tensor."""
+    rows = re.findall(r"<tr id=layer\d+>.*?</tr>", source, re.DOTALL)
+    return {re.sub("<[^>]*>", "", row.split("<td>")[1]): row for row in rows}
+
+
+def test_rounding_that_added_up_is_no_difference(sums: tuple[Path, Path]) -> None:
+    """In any face, in words or colours; what is seen stays there in numbers."""
+    found = bridge.verify(*sums, inputs={"data": (4, 600)}, layers=True)
+    assert found.equivalent and not found.faults
+    by_name = {x.tensor: x for x in found.layers}
+    left = by_name["left_output"]
+    assert left.accumulated is not None and left.local is not None
+    assert left.accumulated.beyond > 0 and left.local.equal  # else this tests nothing
+    assert left.accumulated.equal and left.accumulated.settled_by == GROWN
+    source = as_html(found)
+    body = source[source.index("<body") : source.index("<script>")]
+    assert "differs" not in body and "bad tone" not in body and not re.search(r"class=.(key )?e[567]\b", body)
+    rows = table(source)
+    assert rows["left_output"].endswith("<td>rounding</tr>") and rows["one_output"].endswith("<td>equal</tr>")
+    assert "layers say rounding: they are further apart than the tolerance, and no fault." in body
+    told = markdown.page(report.verify_table(found), {})
+    plain = text.as_text(found, 200)
+    for said in (told, plain):
+        assert "differs" not in said and "layers say rounding" in said and re.search(r"1-\d+ ok .* \d rounding", said)
+    assert not [span for span in text.strip(found, 80).spans if "red" in str(span.style) or "yellow" in str(span.style)]
+
+
+def test_a_fault_is_not_taken_for_rounding(sums: tuple[Path, Path]) -> None:
+    found = bridge.verify(sums[0], sums[1].with_name("wrong.onnx"), inputs={"data": (4, 600)}, layers=True)
+    assert found.verdict == "not equivalent" and found.divergence is not None and found.divergence.node == "two"
+    source = as_html(found)
+    rows = table(source)
+    assert rows["two_output"].endswith("<td><span class='bad tone'>differs, the node itself</span></tr>")
+    for name in ("left_output", "kept_output"):  # as they are: what is wrong before them is in them
+        assert rows[name].endswith("<td><span class='bad tone'>differs</span></tr>"), name
+    assert rows["one_output"].endswith("<td>equal</tr>")
+    assert "layers say rounding" not in source and not words.reliefs(found)
+
+
+def test_nothing_behind_what_was_not_judged_is_rounding() -> None:
+    apart = Difference("t", "float32", (2,), False, "1 of 2 beyond", max_abs=1.0, max_rel=0.5, beyond=1)
+    fine = Difference("t", "float32", (2,), True, "")
+
+    def layer(name: str, found: Difference, own: Difference | None) -> Layer:
+        return Layer(name, name, name, "Op", found, own)
+
+    def seen(*layers: Layer, **outputs: str) -> list[tuple[bool, str]]:
+        kept = [x.accumulated for x in without_rounding(layers, outputs)]
+        return [(d.equal, d.settled_by) for d in kept if d is not None]
+
+    no, yes = (False, ""), (True, GROWN)
+    assert seen(layer("a", apart, fine), layer("b", fine, None), layer("c", apart, fine)) == [yes, (True, ""), yes]
+    assert seen(layer("a", apart, None), layer("b", apart, fine)) == [no, no]
+    assert seen(layer("a", apart, apart), layer("b", apart, fine)) == [no, no]
+    lost = dataclasses.replace(apart, misplaced=1)
+    assert seen(layer("a", lost, fine), layer("b", apart, fine)) == [no, no]
+    assert seen(layer("a", dataclasses.replace(apart, compared=False), fine)) == [no]
+    assert seen(layer("a", apart, None), a="float64") == [(True, "float64")]
+    layers = without_rounding((layer("a", apart, None), layer("b", apart, fine), layer("c", fine, apart)), {})
+    found = VerifyResult("a", "b", "equivalent", (), (), layers=layers)
+    assert [words.row(x, found.verdict) for x in layers] == [
+        ("not judged", "warn"), ("not judged", "warn"), ("the node itself", "bad"),
+    ]  # fmt: skip
+    assert words.spans(found) == ("1-3", "2 not judged") and "2 of 3 layers are not judged" in words.reliefs(found)[0]
+    assert [words.row(x, "not equivalent")[0] for x in layers] == ["differs", "differs", "the node itself"]
+
+
+def test_a_tolerance_that_was_given_judges_no_layers(sums: tuple[Path, Path]) -> None:
+    """It decides over outputs alone, and no node was looked at: which is what is said of layers beyond it."""
+    found = bridge.verify(*sums, inputs={"data": (4, 600)}, layers=True, tolerance=(1e-9, 1e-3))
+    assert found.equivalent and "layers are not judged" in words.reliefs(found)[0]
+    rows = table(as_html(found))
+    assert rows["left_output"].endswith("<td><span class='warn tone'>not judged</span></tr>")
+    assert rows["one_output"].endswith("<td>equal</tr>")
+    assert "yellow" in [span.style for span in text.strip(found, 80).spans]
+    assert re.search(r"layers +1-6 \S+ \d not judged", text.as_text(found, 200))
+
+
+def test_the_run_that_numbers_are_of_is_told(models: tuple[Path, Path]) -> None:
+    found = bridge.verify(models[0], models[0].with_name("right.onnx"), inputs={"data": (2, 3, 12, 12)})
+    [d] = found.differences
+    index = run_of(found, d)
+    assert index is not None and d.max_rel == max(r["differences"][0]["max_rel"] for r in found.runs)
+    assert found.runs[index]["differences"][0]["index"] == d.index
+    assert found.as_dict()["differences"][0]["run"] == index
+    said = f"run {index + 1} of {len(found.runs)} ({found.runs[index]['kind']}, data (2,3,12,12))"
+    for shown in (
+        as_html(found),
+        text.as_text(found, 200),
+        markdown.page(report.verify_table(found), {}).replace("\\", ""),
+    ):
+        assert said in shown and "numbers and counts are of the run where an output is worst" in shown
+    alone = dataclasses.replace(found, runs=found.runs[:1])
+    assert words.worst(alone) == "" and words.worst(dataclasses.replace(found, runs=({}, {}))) == ""
+    several = dataclasses.replace(
+        found, differences=(d, dataclasses.replace(d, name=f"{d.name} (first model, recorded)"))
+    )
+    assert f"{said} for {d.name}, {d.name} (first" in words.worst(several)
+
+
+def test_what_a_verdict_rests_on_in_a_line() -> None:
+    def of(kind: str, how: str, *shape: int) -> dict[str, Any]:
+        return {"kind": kind, "shapes": {"x": shape}, "inputs": {"x": {"from": how}}}
+
+    d = Difference("y", "float32", (2,), True, "", max_rel=3.4e-7)
+    runs = (
+        of("expected", "drawn, seed 0: standard normal", 1, 3),
+        of("expected", "drawn, seed 1: standard normal", 2, 3),
+        of("wide", "drawn, seed 0: wide, normal, 10 times wider", 1, 3),
+    )
+    found = VerifyResult("a", "b", "equivalent", runs, (d,))
+    assert words.basis(found) == (
+        "compared in 3 runs (standard normal, wide) of x (1,3) and (2,3): at most 3.4e-07 of scale apart"
+    )
+    given = dataclasses.replace(found, runs=(of("given", "from x.npz", 1, 3),), differences=())
+    assert words.basis(given) == "compared in 1 run (given) of x (1,3): the same numbers"
+    assert words.basis(dataclasses.replace(found, runs=({}, {}))) == (
+        "compared in 2 runs (given): at most 3.4e-07 of scale apart"
+    )
+
+
+def test_one_class_in_all_rows_is_said_beside_top_1() -> None:
+    x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, name="fc")
+    weight, bias = np.full((4, 3), 1e-3, np.float32), np.zeros(4, np.float32)
+    for wanted, size in ((2, 9.0), (None, 0.0)):
+        bias[2] = size
+        weight[1] = 1e-3 if size else 0.5  # which then wins, or loses, by the sign of the inputs
+        params = {"fc_weight": mx.nd.array(weight), "fc_bias": mx.nd.array(bias)}
+        found = bridge.verify(bridge.open_model(x, params), bridge.open_model(x, params), inputs={"data": (5, 3)})
+        assert found.differences[0].winner == wanted
+        assert ("100.0%, always 2" in text.as_text(found, 200)) == ("100.0%, always 2" in as_html(found)) == bool(size)
+    rows = [{"name": "y", "winner": 2, "shape": (1, 4)}, {"name": "y", "winner": 3, "shape": (1, 4)}]
+    assert one_winner("y", [{"differences": rows[:1]}]) is None  # of one row that says nothing
+    assert one_winner("y", [{"differences": rows[:1]}] * 2) == 2
+    assert one_winner("y", [{"differences": [row]} for row in rows]) is None
+
+
+def test_outputs_next_to_nothing_get_a_note() -> None:
+    x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, no_bias=True, name="fc")
+    for size, noted in ((1e-13, True), (1.0, False)):
+        model = bridge.open_model(x, {"fc_weight": np.full((4, 3), size, np.float32)})
+        found = bridge.verify(model, model, inputs={"data": (5, 3)})
+        assert any("output fc_output is nowhere larger than" in w for w in found.warnings) == noted
+
+
+def test_a_page_explains_its_words(found: VerifyResult) -> None:
+    source = as_html(found)
+    for word, meaning in words.LEGEND:
+        assert f"<dt>{word}</dt>" in source and html._text(meaning) in source
+    assert source.count("What the words mean") == 1
+    assert "What the words mean" not in html.page(report.error_page("one", 3), {})
+    told = (ROOT / "docs" / "verification.md").read_text()
+    assert not [word for word, _ in words.LEGEND if f"**{word}**" not in told]
+
+
 # -- text -----------------------------------------------------------------------------------------------------------------
 
 
@@ -382,7 +566,7 @@ def test_tables_of_markdown_have_as_many_cells_in_every_row(found: VerifyResult)
     for result in (found, hostile(found)):
         told = markdown.page(report.verify_table(result), {"command": "gluonnx"})
         widths = [len(re.findall(r"(?<!\\)\|", line)) for line in told.splitlines() if line.startswith("|")]
-        assert widths and set(widths) <= {3, 9}
+        assert widths and set(widths) <= {3, 10}
     assert "layers 1-2 ok `▃▃" in markdown.page(report.verify_table(found), {})
 
 
