@@ -83,11 +83,11 @@ def brief(name: str, got: np.ndarray, want: np.ndarray, limits: Tolerance | None
 
 def without_rounding(layers: Iterable[Layer], outputs: Mapping[str, str]) -> tuple[Layer, ...]:
     """The layers of models that a judge found equivalent, those accepted that are further apart than the tolerance by rounding
-    alone: where the node gives the same from the same values, as it does before every other such layer, what is seen has grown
+    alone: where the node gives the same from the same values, as do all nodes before it, what is seen has grown
     before it. outputs: by name who settled them; theirs is the judge's word.
 
-    The tolerance of one tensor counts by channel, and a channel may hold nothing but what is left of larger numbers. Where one
-    that is apart could not be compared alone, nothing after it is called rounding."""
+    The tolerance of one tensor counts by channel, and a channel may hold nothing but what is left of larger numbers. Where a
+    layer that is not the same number by number was not compared alone, nothing after it is called rounding."""
     out, doubt = [], False
     for layer in layers:
         found, own = layer.accumulated, layer.local
@@ -98,6 +98,8 @@ def without_rounding(layers: Iterable[Layer], outputs: Mapping[str, str]) -> tup
                 found = found.accept(GROWN)
             doubt = doubt or not found.equal
             layer = dataclasses.replace(layer, accumulated=found)
+        if own is None and (found is None or found.max_abs > 0):  # within the tolerance, and yet what a fault may give
+            doubt = True
         out.append(layer)
     return tuple(out)
 

@@ -144,7 +144,7 @@ def convert_brief(result: ConvertResult) -> Page:
         more = f" (and {len(notes) - 1} more: -v)" if notes[1:] else ""
         parts.append(Line(f"note: {notes[0]}{more}", "warn"))
     if result.verification is not None and result.verification.runs:
-        parts.append(Line(basis(result.verification)))
+        parts.append(Line(basis(result.verification, result.inputs)))
     return _page(result, parts, _rewritten(result))
 
 

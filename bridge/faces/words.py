@@ -21,7 +21,6 @@ MEANINGS = {
 LEVELS = (-8.0, 0.0)
 """Powers of ten of a layer's error, over its largest number, between which a strip has its levels."""
 SHOWN_FAULTS = 5
-SHOWN_SIZES = 2
 SHORT = 30
 """Characters of how an input was drawn up to which that is told in a line of much else."""
 
@@ -122,7 +121,7 @@ def reliefs(result: VerifyResult) -> list[str]:
     if grown:
         said.append(
             f"{grown} of {len(words)} layers say rounding: they are further apart than the tolerance, and no fault. Given the same "
-            "values both models compute the same there, and in every such layer before; what is seen is rounding that added up on "
+            "values both models compute the same there, and in every layer before; what is seen is rounding that added up on "
             "the way, as a rule beside numbers that happen to be small there, and the outputs agree."
         )
     if unknown:
@@ -160,20 +159,22 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def basis(result: VerifyResult) -> str:
-    """What a verdict rests on, in a line: the runs, how their inputs were made, their sizes, and how far apart outputs are."""
+def basis(result: VerifyResult, inputs: Mapping[str, Any]) -> str:
+    """What a verdict rests on, in a line: the runs, how their inputs were made, the sizes of open axes, and how far apart outputs
+    are. inputs: the shapes that the second model takes, by name, with names for open axes."""
     kinds = list(dict.fromkeys(kind for each in result.runs for kind in _kinds(each)))
-    shapes = [each.get("shapes", {}) for each in result.runs]
-    names = list(shapes[0]) if shapes else []
-    sizes = [
-        f"{shorten(n, 24)} {' and '.join(dict.fromkeys(shape(s[n]) for s in shapes if n in s))}"
-        for n in names[:SHOWN_SIZES]
-    ]
-    sizes += ["..."] if len(names) > SHOWN_SIZES else []
+    sizes: dict[str, dict[str, None]] = {}
+    for each in result.runs:
+        for name, known in each.get("inputs", {}).items():
+            dims, spec_of = known.get("shape", ()), inputs.get(known.get("second", name), {})
+            for axis, size in zip(spec_of.get("shape") or (), dims):
+                if isinstance(axis, str):
+                    sizes.setdefault(axis, {})[str(size)] = None
+    at = [f"{axis} {' and '.join(found)}" for axis, found in sizes.items()]
     count = f"{len(result.runs)} run{'s' if len(result.runs) != 1 else ''}"
-    of_sizes = f" of {', '.join(sizes)}" if sizes else ""
+    of_sizes = f" at {', '.join(at)}" if at else ""
     largest = max((d.max_rel for d in result.differences if d.compared), default=0.0)
-    apart = f"at most {small(largest)} of scale apart" if largest else "the same numbers"
+    apart = f"off by {small(largest)} of scale at most" if largest else "the same numbers"
     return f"compared in {count} ({', '.join(kinds)}){of_sizes}: {apart}"
 
 

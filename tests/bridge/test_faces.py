@@ -328,6 +328,9 @@ def test_nothing_behind_what_was_not_judged_is_rounding() -> None:
     no, yes = (False, ""), (True, GROWN)
     assert seen(layer("a", apart, fine), layer("b", fine, None), layer("c", apart, fine)) == [yes, (True, ""), yes]
     assert seen(layer("a", apart, None), layer("b", apart, fine)) == [no, no]
+    near = dataclasses.replace(fine, max_abs=1e-9)  # which is within the tolerance, and may be a fault that grows
+    assert seen(layer("a", near, None), layer("b", apart, fine)) == [(True, ""), no]
+    assert seen(layer("a", near, fine), layer("b", apart, fine)) == [(True, ""), yes]
     assert seen(layer("a", apart, apart), layer("b", apart, fine)) == [no, no]
     lost = dataclasses.replace(apart, misplaced=1)
     assert seen(layer("a", lost, fine), layer("b", apart, fine)) == [no, no]
@@ -377,7 +380,7 @@ def test_the_run_that_numbers_are_of_is_told(models: tuple[Path, Path]) -> None:
 
 def test_what_a_verdict_rests_on_in_a_line() -> None:
     def of(kind: str, how: str, *shape: int) -> dict[str, Any]:
-        return {"kind": kind, "shapes": {"x": shape}, "inputs": {"x": {"from": how}}}
+        return {"kind": kind, "shapes": {"x": shape}, "inputs": {"x": {"from": how, "shape": [*shape]}}}
 
     d = Difference("y", "float32", (2,), True, "", max_rel=3.4e-7)
     runs = (
@@ -386,14 +389,17 @@ def test_what_a_verdict_rests_on_in_a_line() -> None:
         of("wide", "drawn, seed 0: wide, normal, 10 times wider", 1, 3),
     )
     found = VerifyResult("a", "b", "equivalent", runs, (d,))
-    assert words.basis(found) == (
-        "compared in 3 runs (standard normal, wide) of x (1,3) and (2,3): at most 3.4e-07 of scale apart"
+    fixed, open_ = ({"x": {"shape": [size, 3]}} for size in (1, "batch"))
+    drawn, off = "compared in 3 runs (standard normal, wide)", "off by 3.4e-07 of scale at most"
+    assert words.basis(found, open_) == f"{drawn} at batch 1 and 2: {off}"
+    assert words.basis(found, fixed) == words.basis(found, {"x": {"shape": None}}) == f"{drawn}: {off}"
+    renamed = [{**r, "inputs": {"x": {**r["inputs"]["x"], "second": "y"}}} for r in runs]
+    assert words.basis(dataclasses.replace(found, runs=tuple(renamed)), {"y": {"shape": ["n", "m"]}}) == (
+        f"{drawn} at n 1 and 2, m 3: {off}"
     )
     given = dataclasses.replace(found, runs=(of("given", "from x.npz", 1, 3),), differences=())
-    assert words.basis(given) == "compared in 1 run (given) of x (1,3): the same numbers"
-    assert words.basis(dataclasses.replace(found, runs=({}, {}))) == (
-        "compared in 2 runs (given): at most 3.4e-07 of scale apart"
-    )
+    assert words.basis(given, open_) == "compared in 1 run (given) at batch 1: the same numbers"
+    assert words.basis(dataclasses.replace(found, runs=({}, {})), open_) == f"compared in 2 runs (given): {off}"
 
 
 def test_one_class_in_all_rows_is_said_beside_top_1() -> None:
