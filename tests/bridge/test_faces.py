@@ -372,10 +372,11 @@ def test_the_run_that_numbers_are_of_is_told(models: tuple[Path, Path]) -> None:
         assert said in shown and "numbers and counts are of the run where an output is worst" in shown
     alone = dataclasses.replace(found, runs=found.runs[:1])
     assert words.worst(alone) == "" and words.worst(dataclasses.replace(found, runs=({}, {}))) == ""
-    several = dataclasses.replace(
-        found, differences=(d, dataclasses.replace(d, name=f"{d.name} (first model, recorded)"))
-    )
-    assert f"{said} for {d.name}, {d.name} (first" in words.worst(several)
+    recorded = dataclasses.replace(d, name=f"{d.name} (first model, recorded)")
+    run = {n: v for n, v in found.runs[index].items() if n not in ("kind", "seed")}  # as a recording has it
+    several = dataclasses.replace(found, differences=(d, recorded), runs=(*found.runs, run))
+    assert [run_of(several, each) for each in several.differences] == [index, len(found.runs)]
+    assert f"(given, data (2,3,12,12)) for {recorded.name}" in words.worst(several)
 
 
 def test_what_a_verdict_rests_on_in_a_line() -> None:
