@@ -121,7 +121,7 @@ class Difference:
     top1: float | None = None
     """Share of rows whose largest element is at the same place (2-D and up, last axis of 2 or more)."""
     winner: int | None = None
-    """Where the largest element of every row of want is, in all runs; None where rows have it at several places, or there is one
+    """Place of the largest element of every row of want, in all runs; None where rows have it at several places, or there is one
     row alone."""
     not_finite: int = 0
     """Number of elements of want that are NaN or infinite."""
@@ -380,7 +380,7 @@ def _top1(got: np.ndarray, want: np.ndarray) -> float | None:
 
 
 def _winner(want: np.ndarray) -> int | None:
-    """Where the largest element of every row is; None where that is at several places, or there are no rows."""
+    """Place of the largest element of every row; None where that is at several places, or there are no rows."""
     if want.ndim != 2 or want.shape[-1] < 2 or not want.size:
         return None
     places = want.argmax(-1)
@@ -388,7 +388,7 @@ def _winner(want: np.ndarray) -> int | None:
 
 
 def one_winner(name: str, runs: Sequence[Mapping[str, Any]]) -> int | None:
-    """Where an output has the largest element of all rows of all runs; None where that is at several places, or there is one row.
+    """Place of the largest element of an output in all rows of all runs; None where that is at several places, or there is one row.
     runs: those of a result."""
     found = [d for run in runs for d in run["differences"] if d["name"] == name]
     places = {d["winner"] for d in found}

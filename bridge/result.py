@@ -13,7 +13,7 @@ from .engines import Arrays
 
 Progress = Callable[[str], None]
 GROWN = "grown rounding"
-"""Who settles a layer that is further apart than the tolerance where its node, and every one before it, is right by itself."""
+"""Name of who settles a layer beyond the tolerance where its node, and every one before it, is right by itself."""
 Verdict = Literal["equivalent", "says little", "not equivalent"]
 
 

@@ -120,9 +120,9 @@ def reliefs(result: VerifyResult) -> list[str]:
     said = []
     if grown:
         said.append(
-            f"{grown} of {len(words)} layers say rounding: they are further apart than the tolerance, and no fault. Given the same "
-            "values both models compute the same there, and in every layer before; what is seen is rounding that added up on "
-            "the way, as a rule beside numbers that happen to be small there, and the outputs agree."
+            f"{grown} of {len(words)} layers say rounding: they are further apart than the tolerance, and no fault. It counts by "
+            "channel, and as a rule a few numbers of a channel of small ones are beyond it. Given the same values both models "
+            "compute the same there, and in every layer before; what is seen is rounding that added up, and the outputs agree."
         )
     if unknown:
         said.append(
@@ -160,7 +160,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def basis(result: VerifyResult, inputs: Mapping[str, Any]) -> str:
-    """What a verdict rests on, in a line: the runs, how their inputs were made, the sizes of open axes, and how far apart outputs
+    """Line about what a verdict rests on: the runs, how their inputs were made, the sizes of open axes, and how far apart outputs
     are. inputs: the shapes that the second model takes, by name, with names for open axes."""
     kinds = list(dict.fromkeys(kind for each in result.runs for kind in _kinds(each)))
     sizes: dict[str, dict[str, None]] = {}
