@@ -698,6 +698,8 @@ def test_a_file_carries_what_it_was_made_from(models: tuple[Path, Path], tmp_pat
 # -- in a browser ---------------------------------------------------------------------------------------------------------
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
+NARROW = 390 if BROWSER is not None and BROWSER.endswith("headless-shell") else 500
+"""Pixels of a phone, or those of which no window of Chromium's is narrower."""
 PROBE = """<script>
 const wide = [...document.body.querySelectorAll("*")].filter(e => !e.closest(".wide, pre") && !e.closest("svg")
   && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.tagName + "." + e.className);
@@ -714,7 +716,7 @@ document.documentElement.dataset.probe = JSON.stringify(
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs a headless Chromium, which apt-get install chromium brings")
-@pytest.mark.parametrize(("width", "scheme"), [(1200, 1), (390, 0)])
+@pytest.mark.parametrize(("width", "scheme"), [(1200, 1), (NARROW, 0)])
 def test_a_page_in_a_browser(found: VerifyResult, tmp_path: Path, width: int, scheme: int) -> None:
     file = tmp_path / "page.html"
     file.write_text(as_html(found).replace("</body>", f"{PROBE}</body>"))
