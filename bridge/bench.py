@@ -27,8 +27,8 @@ from .conditioning import settle, truth_of
 from .engines import NativeEngine, OnnxEngine
 from .faces.notebook import listener
 from .fallbacks import FallbackCount, fallbacks_of
-from .inputs import Given, as_specs, loaded
-from .models import ONNX, BadInput, Model, check_named, described, open_model, specs_of_onnx
+from .inputs import Given, as_specs, loaded, sources_of
+from .models import ONNX, BadInput, Model, check_named, described, hold_dtypes, open_model, specs_of_onnx
 from .opsets import default_opset, newest
 from .result import Progress
 from .settle import settle_inputs
@@ -156,7 +156,9 @@ def bench(
     check_named(precision)
     tell("reading the model")
     opened = open_model(model, params)
-    specs, arrays = as_specs(loaded(inputs, opened))
+    fed = loaded(inputs, opened)
+    specs, arrays = as_specs(fed)
+    hold_dtypes(opened, arrays, sources_of(fed))
     count, before = threads or native.threads(), native.threads()
     with tempfile.TemporaryDirectory(prefix="gluonnx-") as folder:
         ours, theirs, specs = _models_of_both(opened, specs, batch, count, Path(folder))

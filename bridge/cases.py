@@ -21,7 +21,7 @@ from .domains import Taken, numbers_taken
 from .draws import EXPECTED, KINDS, Kind, Seen, Way, draw
 from .engines import Engine, NativeEngine, OnnxEngine
 from .half import HalfEngine
-from .models import BadInput, Model
+from .models import BadInput, Model, hold_dtypes
 from .paths import SizesWanted
 from .result import Case
 
@@ -166,6 +166,7 @@ class Cases:
             raise BadInput(
                 *twice, *(f"got input {n!r}, wanted some of {', '.join(self.wanted) or 'none'}" for n in unknown)
             )
+        self._hold_dtypes()
         for name, spec in specs.items():
             self.wanted[name] = Spec(spec.shape, spec.dtype or self.wanted[name].dtype)
         self.wanted |= {n: _with_batch(s) for n, s in self.wanted.items() if n not in self.arrays}
@@ -177,6 +178,13 @@ class Cases:
     def _canonical(self, given: Mapping[str, T] | None) -> dict[str, T]:
         """Values given for inputs, by the left side's names."""
         return {self.first.get(n, n): v for n, v in (given or {}).items() if n not in self.labels}
+
+    def _hold_dtypes(self) -> None:
+        """Raise BadInput where an array that is given is of a dtype that a side cannot be run with."""
+        for engine, theirs in ((self.left, {}), (self.right, self.second)):
+            if not isinstance(engine, HalfEngine):  # which rounds what it is given
+                given, files = ({theirs.get(n, n): v for n, v in d.items()} for d in (self.arrays, self.sources))
+                hold_dtypes(engine.model, given, files)
 
     def _want_shapes(self) -> None:
         """Raise BadInput where an input is to be drawn whose shape is not known."""

@@ -163,12 +163,14 @@ def save_arrays(file: IO[bytes], arrays: Mapping[str, np.ndarray]) -> None:
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
-def load_feeds(
-    path: str | os.PathLike[str], names: Sequence[str], without: Sequence[str] = ()
-) -> dict[str, np.ndarray]:
+def load_feeds(path: str | os.PathLike[str], names: Sequence[str], without: Sequence[str] = ()) -> Feeds:
     """Arrays by name from an .npz; or the one input's array from a .npy. Nothing is unpickled, and nothing allocated on the word
     of a header alone. without: names that are left alone. Raises BadInput, and OutOfMemory for what is past the budget."""
-    path = Path(path)
+    arrays = _arrays(Path(path), names, without)
+    return Feeds(arrays, dict.fromkeys(arrays, Path(path).name))
+
+
+def _arrays(path: Path, names: Sequence[str], without: Sequence[str]) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise BadInput(f"{path}: no such file; wanted an .npz with arrays named {', '.join(names)}")
     try:
@@ -195,8 +197,7 @@ def load_feeds(
 def loaded(inputs: Given | None, model: Model) -> Inputs:
     """Inputs of a model by name, read where a file is given. Raises BadInput."""
     if isinstance(inputs, str | os.PathLike):
-        arrays = load_feeds(inputs, names_to_fill(model))
-        return Feeds(arrays, dict.fromkeys(arrays, Path(inputs).name))
+        return load_feeds(inputs, names_to_fill(model))
     return inputs or {}
 
 

@@ -20,8 +20,8 @@ from .compare import TOLERANCES, Tolerance, as_tolerance, compare
 from .conditioning import native_of, settle, truth_of
 from .engines import Arrays, Engine, EngineError
 from .faces.notebook import listener
-from .inputs import Inputs, as_specs, load_feeds
-from .models import BadInput, Model, described, in_own_dtypes, names_to_fill, specs_of_onnx
+from .inputs import Inputs, as_specs, load_feeds, sources_of
+from .models import BadInput, Model, described, hold_dtypes, in_own_dtypes, names_to_fill, specs_of_onnx
 from .recorded import load_recording
 from .result import Progress
 from .runners import opened, runner_for
@@ -133,7 +133,11 @@ def matrix(
     tell = listener(progress)
     several = list(models) if isinstance(models, list | tuple) else [models]
     found = [opened(m, params) for m in several]
-    given, arrays = as_specs(_inputs(several, found, inputs))
+    fed = _inputs(several, found, inputs)
+    given, arrays = as_specs(fed)
+    for model in found:
+        if isinstance(model, Model) and model.graph is not None:
+            hold_dtypes(model, arrays, sources_of(fed))
     declared = _declared(found)
     given = in_own_dtypes(given, declared)
     whole = {n: s for n, s in declared.items() if s.shape is not None and not any(isinstance(d, str) for d in s.shape)}
@@ -163,7 +167,7 @@ def matrix(
         start = time.perf_counter()
         try:
             own = given if feeds else {n: s for n, s in specs.items() if n in given or n in first.inputs}
-            case = make_case(first, side, own, feeds or arrays, seed)
+            case = make_case(first, side, own, feeds or arrays, seed, files=sources_of(fed))
             feeds = feeds or {n: case.feeds[n] for n in case.shapes}
             results[name] = {n: np.asarray(a) for n, a in side.run(case.feeds).items()}
         except (EngineError, MXNetError, ConversionError) as error:
@@ -214,7 +218,7 @@ def _inputs(sources: Sequence[Any], models: Sequence[Model | Engine], inputs: An
     """The inputs that are given, or those that a recording among the models has."""
     if isinstance(inputs, str | os.PathLike):
         named = [m for m in models if isinstance(m, Model)]
-        return dict(load_feeds(inputs, names_to_fill(named[0]) if named else []))
+        return load_feeds(inputs, names_to_fill(named[0]) if named else [])
     if inputs is not None:
         return inputs
     recorded = [m for m in sources if isinstance(m, str | Path) and Path(m).suffix == ".npz"]

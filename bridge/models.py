@@ -543,23 +543,63 @@ def check_named(precision: str) -> str:
         raise BadInput(str(error)) from None
 
 
-def check_dtypes(model: Model, specs: Mapping[str, Spec]) -> list[str]:
-    """Inputs whose dtype is another than the one that the parameters ask for; NumPy's own float64, most of the time."""
-    assert model.graph is not None
+def check_dtypes(model: Model, specs: Mapping[str, Spec], sources: Mapping[str, str] | None = None) -> list[str]:
+    """Inputs of a dtype that the network cannot be run with, beside its parameters and the other inputs; NumPy's own float64, most
+    of the time. Most symbols say no dtype, so what is refused is what inference refuses. sources: files that arrays come from."""
+    fitting = {n: Spec(s.shape) for n, s in specs.items()}
     try:
-        inferred = model.infer({n: Spec(s.shape) for n, s in specs.items()})
+        usual = model.infer(fitting)
     except MXNetError:
+        return []  # it is not the dtypes
+    try:
+        model.infer(specs)
         return []
+    except MXNetError:
+        pass
+    assert model.graph is not None
+    variables = {n.name: Entry(n) for n in model.graph.variables() if n.name in specs}
     problems = []
-    for node in model.graph.variables():
-        got = specs[node.name].dtype if node.name in specs else None
-        wanted = inferred.spec(Entry(node)).dtype
-        if got is not None and wanted is not None and got != wanted:
-            do = f"convert it, as in array.astype({str(wanted)!r}), or give its shape without a dtype"
-            if is_half(got):
-                do += f"; verify compares a {got} ONNX file with this model as it is, and rounds what goes into it"
-            problems.append(f"input {node.name}: got {got}, wanted {wanted}; {do}")
+    # those of the dtype that is usual here go first, so that they are not blamed for what another one brings
+    for name in sorted(variables, key=lambda n: specs[n].dtype != usual.spec(variables[n]).dtype):
+        got = specs[name].dtype
+        if got is None:
+            continue
+        try:
+            model.infer({**fitting, name: specs[name]})
+            fitting[name] = specs[name]
+        except MXNetError:
+            wanted = model.infer(fitting).spec(variables[name]).dtype
+            problems.append(_of_dtype(name, got, wanted, (sources or {}).get(name)))
     return problems
+
+
+def _of_dtype(name: str, got: Any, wanted: Any, source: str | None) -> str:
+    """Words for an array of another dtype than the model takes."""
+    if source is None:
+        said = f"input {name}: got {got}, wanted {wanted}; convert it, as in array.astype({str(wanted)!r}), or give its shape "
+        said += "without a dtype"
+    else:
+        said = f"{source}: {name} is {got}, the model takes {wanted}; save it as array.astype({str(wanted)!r})"
+        said += " (what NumPy makes is float64 where nothing else is said)" if got == np.float64 else ""
+    if is_half(got):
+        said += f"; verify compares a {got} ONNX file with this model as it is, and rounds what goes into it"
+    return said
+
+
+def hold_dtypes(model: Model, arrays: Mapping[str, np.ndarray], sources: Mapping[str, str] | None = None) -> None:
+    """Raise BadInput for arrays of a dtype that the model cannot be run with. sources: files that they come from."""
+    if model.graph is not None:
+        names = {n.name for n in model.graph.variables()}
+        problems = check_dtypes(model, {n: Spec(a.shape, a.dtype) for n, a in arrays.items() if n in names}, sources)
+    else:
+        declared = {} if model.proto is None else specs_of_onnx(model.proto)
+        problems = [
+            _of_dtype(n, a.dtype, declared[n].dtype, (sources or {}).get(n))
+            for n, a in arrays.items()
+            if n in declared and declared[n].dtype not in (None, a.dtype)
+        ]
+    if problems:
+        raise BadInput(*problems)
 
 
 def check_sizes(graph: Graph, inference: Inference) -> list[str]:

@@ -26,7 +26,7 @@ from hybrid.formats.files import replacing
 
 from .cases import make_case
 from .engines import Arrays, Engine, engine_for
-from .inputs import Inputs, as_specs, load_feeds, save_arrays
+from .inputs import Feeds, Inputs, as_specs, load_feeds, save_arrays, sources_of
 from .job import check_target
 from .models import BadInput, Model, described, names_to_fill, open_model
 from .printable import printable
@@ -215,7 +215,7 @@ def feeds_of(given: Any, model: Model) -> list[dict[str, Any]]:
     if isinstance(given, Recording):
         return [dict(each.inputs) for each in given.runs]
     if isinstance(given, Mapping):
-        return [dict(given)]
+        return [Feeds(given, sources_of(given))]
     if isinstance(given, str | os.PathLike):
         path = Path(given)
         if path.is_dir():
@@ -225,7 +225,7 @@ def feeds_of(given: Any, model: Model) -> list[dict[str, Any]]:
             return [each for file in files for each in feeds_of(file, model)]
         if is_recording(path):
             return feeds_of(load_recording(path), model)
-        return [dict(load_feeds(path, names_to_fill(model)))]
+        return [load_feeds(path, names_to_fill(model))]
     if isinstance(given, Sequence):
         return [each for one in given for each in feeds_of(one, model)]
     raise BadInput(f"inputs: got {type(given).__name__}, wanted arrays by name, a file, or a list of these")
@@ -270,7 +270,7 @@ def record(
     recorded = []
     for number, given in enumerate(sets):
         specs, arrays = as_specs(given)
-        case = make_case(own, own, specs, arrays, seed + number, ranges=ranges)
+        case = make_case(own, own, specs, arrays, seed + number, ranges=ranges, files=sources_of(given))
         feeds = {n: a for n, a in case.feeds.items() if n in own.inputs}
         recorded.append(RecordedRun(feeds, dict(run(opened, feeds, engine=engine, outputs=outputs))))
     kept = Recording(tuple(recorded), _own_facts(opened, own, engine, seed), None if output is None else Path(output))

@@ -7,15 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.precision import FLOAT32
 from hybrid.execution.precision_report import PrecisionReport
 from hybrid.passes.strip_labels import label_names
 
 from .engines import Arrays, NativeEngine, OnnxEngine
-from .inputs import Given, Inputs, as_specs, loaded
-from .models import ONNX, BadInput, Model, check_dtypes, check_named, open_model, specs_of_onnx
+from .inputs import Given, Inputs, as_specs, loaded, sources_of
+from .models import ONNX, BadInput, Model, check_named, hold_dtypes, open_model, specs_of_onnx
 from .opsets import default_opset, newest
 from .paths import one_or_more
 
@@ -50,7 +49,8 @@ def run(
             raise BadInput(f"got precision {precision!r} with engine onnxruntime, wanted native, which has it")
         engine = "native"
     opened = open_model(model, params)
-    feeds = _arrays(loaded(inputs, opened))
+    given = loaded(inputs, opened)
+    feeds, files = _arrays(given), sources_of(given)
     if not opened.is_onnx:
         opened = opened.select(one_or_more(outputs)).inferring(feeds)
         native = NativeEngine(opened, feeds, precision)
@@ -59,14 +59,9 @@ def run(
             labels = set(label_names(native.graph))
             takes = ", ".join(n for n in native.inputs if n not in labels)
             raise BadInput(*(f"unknown input {n}: the model takes {takes or 'none'}" for n in unknown))
+        hold_dtypes(opened, feeds, files)
         if engine != "onnxruntime":
-            try:
-                return native.run(feeds)
-            except MXNetError as error:
-                problems = check_dtypes(opened, {n: Spec(v.shape, v.dtype) for n, v in feeds.items()})
-                if problems:
-                    raise BadInput(*problems) from error
-                raise
+            return native.run(feeds)
         specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
         made = ONNX.translated(opened, inputs=specs, default=default_opset(), newest=newest())
         return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds)
@@ -76,6 +71,8 @@ def run(
     unknown = [n for n in feeds if n not in takes]
     if unknown:
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(takes)}" for n in unknown))
+    if files:  # arrays of a program's own are held to dtypes and shapes at once where they are run
+        hold_dtypes(opened, feeds, files)
     return runtime.run({n: a for n, a in feeds.items() if n in runtime.inputs})
 
 

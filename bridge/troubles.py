@@ -96,6 +96,25 @@ TROUBLES = (
         ),
     ),
     Trouble(
+        "dtype-of-input",
+        "An array is of another dtype than the model takes",
+        BAD_INPUT,
+        r"the model takes (bool|u?int\d+|b?float\d+)\b|: got \w+, wanted \w+; convert it",
+        "x.npz: data is float64, the model takes float32; save it as array.astype('float32') (what NumPy makes is "
+        "float64 where nothing else is said)",
+        "Most networks compute in float32, and nothing casts what they are given, neither here nor in MXNet nor in "
+        "onnxruntime. Numbers that NumPy makes, such as `np.random.rand(1, 3, 224, 224)`, are float64; pictures are "
+        "uint8.",
+        (
+            "Save it anew: `np.savez('x.npz', data=array.astype('float32'))`.",
+            (
+                "For a file that takes bytes of pictures as they are, convert with `--uint8` "
+                "([deploy](deploy.md)); `gluonnx inspect MODEL` shows what a file takes."
+            ),
+            "`--input data:1,3,224,224` without a dtype takes the model's own.",
+        ),
+    ),
+    Trouble(
         "unknown-input",
         "There is no input of that name",
         BAD_INPUT,
@@ -163,9 +182,19 @@ TROUBLES = (
         BAD_INPUT,
         "",
         "--match chooses among nodes: add --nodes",
-        "The message says what was got, what was wanted and what to do. All problems are in it at once; of many, "
-        "`--verbose` shows all. Nothing was written.",
-        ("Do what the message says.",),
+        "Options that do not go together, or a value that does not fit the model. The message says what was got, what "
+        "was wanted and what to do. All problems are in it at once; of many, `--verbose` shows all. Nothing was written.",
+        (
+            "*An option that another one needs*: `--match conv` chooses among nodes, so it wants `inspect --nodes`; "
+            "`deploy --max-batch 16` wants a batch that is open, so it wants `--dynamic batch`; `deploy` wants `--to`.",
+            "*Two options that say the same*: `--batch 1 --dynamic batch`; a size in `--input` and another one in "
+            "`--batch`. Leave one out.",
+            "*Something written otherwise*: `--input data:1,3,224,224` (name, colon, sizes), `--dynamic data:0=batch` "
+            "(axis and label), `--range data:0,255`, `--map data=input`. `gluonnx COMMAND --help` ends in two examples.",
+            "*An option of the conversion, and a file that is converted already*: `--dynamic`, `--uint8`, `--opset` and "
+            "others change how an MXNet symbol is written. Give the symbol, or leave the option out.",
+            "*A shell that changed the argument*: put paths with blanks, `*`, `[` or `=` in quotes.",
+        ),
     ),
     Trouble(
         "too-inexact",

@@ -10,7 +10,7 @@ import typer
 import bridge
 
 from ..faces.blocks import TONES, Column, Grid, Line, Page
-from ..inputs import load_feeds, parse_inputs
+from ..inputs import Feeds, load_feeds, parse_inputs
 from ..matrix import MatrixResult
 from ..models import names_to_fill
 from ..printable import clean
@@ -43,10 +43,11 @@ def matrix(
         opened = [
             m if m.endswith(".npz") else bridge.open_model(m, None if m.endswith(".onnx") else params) for m in models
         ]
-        given = dict(parse_inputs(input or ()))
+        given = Feeds(parse_inputs(input or ()))
         if inputs is not None:
             named = [m for m in opened if not isinstance(m, str)]
-            given |= load_feeds(inputs, names_to_fill(named[0], given) if named else [])
+            arrays = load_feeds(inputs, names_to_fill(named[0], given) if named else [])
+            given = Feeds({**given, **arrays}, arrays.sources)
         result = bridge.matrix(
             opened,
             [r.strip() for r in runners.split(",") if r.strip()],

@@ -125,14 +125,13 @@ Report = Annotated[
 def read_inputs(model: Model, input: list[str] | None, inputs: Path | None) -> Feeds:
     """Read --input and --inputs: specs and arrays by name."""
     specs: dict[str, Any] = dict(parse_inputs(input or ()))
-    arrays = {} if inputs is None else load_feeds(inputs, names_to_fill(model, specs))
-    return Feeds(specs | arrays, dict.fromkeys(arrays, "" if inputs is None else inputs.name))
+    arrays = Feeds() if inputs is None else load_feeds(inputs, names_to_fill(model, specs))
+    return Feeds({**specs, **arrays}, arrays.sources)
 
 
 def read_further_inputs(model: Model, specs: Mapping[str, Any], also: list[Path] | None) -> list[Feeds]:
     """Read --also: sets of arrays by name."""
-    found = ((path, load_feeds(path, names_to_fill(model, specs))) for path in also or ())
-    return [Feeds(arrays, dict.fromkeys(arrays, path.name)) for path, arrays in found]
+    return [load_feeds(path, names_to_fill(model, specs)) for path in also or ()]
 
 
 def read_images(

@@ -10,7 +10,7 @@ import typer
 import bridge
 
 from .. import report
-from ..inputs import parse_inputs, parse_ranges
+from ..inputs import Feeds, parse_inputs, parse_ranges, sources_of
 from ..models import BadInput
 from ..recorded import feeds_of
 from ..runtime import TIME_LIMIT
@@ -56,7 +56,11 @@ def record(
         opened = bridge.open_model(model, params)
         tell(f"running {opened.name}")
         drawn = parse_inputs(input or ())
-        given: Any = [{**drawn, **each} for each in feeds_of(inputs, opened)] if inputs else (drawn or None)
+        given: Any = (
+            [Feeds({**drawn, **each}, sources_of(each)) for each in feeds_of(inputs, opened)]
+            if inputs
+            else (drawn or None)
+        )
         if not inputs and runs > 1:
             given = [drawn] * runs
         target = output if output is not None else (opened.path or Path(opened.name)).with_name(f"{opened.name}.npz")

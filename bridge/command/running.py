@@ -121,13 +121,13 @@ def run(
         if output is not None:
             check_target(output, inputs, *opened.files())
         tell(f"running {opened.name}")
-        feeds = {} if inputs is None else load_feeds(inputs, names)
+        feeds = Feeds() if inputs is None else load_feeds(inputs, names)
         if image:
-            shapes = Feeds(parse_inputs(input or ()) | feeds)
+            shapes = Feeds({**parse_inputs(input or ()), **feeds}, feeds.sources)
             read, left = read_images(opened, image, shapes, parse_ranges(range or ()), together=True)
             if left:
                 raise BadInput("more pictures than one batch; give fewer, or a larger batch (--input)")
-            feeds = {n: a for n, a in read.items() if isinstance(a, np.ndarray)}
+            feeds = Feeds({n: a for n, a in read.items() if isinstance(a, np.ndarray)}, read.sources)
         asked: Any = {"engine": engine, "outputs": outputs, "precision": precision}  # run checks them
         if compiled:
             results: Any = bridge.CompiledModel(model, params, compiled=compiled_file(file_of(Path(model)))).run(feeds)

@@ -23,7 +23,7 @@ from ..detectors import Detector, without_suppression
 from ..expected import fed, with_inputs
 from ..inputs import Inputs, as_specs, loaded, sources_of
 from ..job import check_target
-from ..models import BadInput, Model, open_model
+from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import one_or_more
 from ..pipeline.labels import as_metadata
 from ..pipeline.postprocess import postprocessed
@@ -100,6 +100,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         prepared = preprocessed(model, wanted.preprocess, specs, axes, proof.ranges or {})
         model, specs, axes = prepared[:3]
         proof, facts = dataclasses.replace(proof, ranges=prepared.ranges), facts | prepared.facts
+    hold_dtypes(model, arrays, sources_of(given))
     specs, axes = _sized(model, specs, axes, wanted.batch)
     if wanted.postprocess:
         model = postprocessed(model, wanted.postprocess, specs)

@@ -1,0 +1,111 @@
+"""Arrays of another dtype than the network takes: said with the file's name before anything runs, and only where it is so."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import bridge
+import hybrid as mx
+from bridge.cli import app
+from bridge.models import check_dtypes, hold_dtypes, open_model
+from hybrid.core.op import Spec
+
+SAID = "x.npz: data is float64, the model takes float32; save it as array.astype('float32')"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network that says no dtype, its ONNX file, and arrays as NumPy makes them."""
+    path = tmp_path_factory.mktemp("fed")
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    net = mx.sym.Activation(net, act_type="tanh", name="out")
+    net.save(str(path / "net-symbol.json"))
+    rng = np.random.default_rng(0)
+    weights = {"arg:fc_weight": rng.normal(size=(2, 3)), "arg:fc_bias": rng.normal(size=2)}
+    mx.nd.save(str(path / "net-0000.params"), {n: mx.nd.array(a) for n, a in weights.items()})
+    bridge.convert(path / "net", inputs={"data": (2, 3)}, batch="batch", output=path / "net.onnx")
+    np.savez(path / "x.npz", data=rng.normal(size=(2, 3)))
+    np.savez(path / "right.npz", data=rng.normal(size=(2, 3)).astype(np.float32))
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run net --inputs x.npz",
+        "run net --engine onnxruntime --inputs x.npz",
+        "run net.onnx --inputs x.npz",
+        "convert net --inputs x.npz -o made.onnx",
+        "convert net --inputs right.npz --also x.npz -o made.onnx",
+        "deploy net made --to triton --inputs x.npz",
+        "verify net net.onnx --inputs x.npz",
+        "verify net.onnx net --inputs x.npz",
+        "verify net.onnx net.onnx --inputs x.npz",
+        "verify net net.onnx --inputs right.npz --also x.npz",
+        "record net --inputs x.npz -o made.npz",
+        "record net.onnx --inputs x.npz -o made.npz",
+        "bench net --inputs x.npz --seconds 0.01",
+        "matrix net --inputs x.npz",
+        "matrix net net.onnx --inputs x.npz",
+    ],
+)
+def test_every_command_names_the_file(folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(app, command.split())
+    said = " ".join(done.output.split())
+    assert done.exit_code == 2 and SAID in said and "#dtype-of-input" in said, done.output
+    assert not list(folder.glob("made*"))
+
+
+def embedding(dtype: Any) -> tuple[Any, dict[str, np.ndarray]]:
+    """Rows of a table by their numbers, and weights beside them."""
+    rows = mx.sym.Embedding(mx.sym.var("ids"), mx.sym.var("table"), input_dim=5, output_dim=3, name="rows")
+    return mx.sym.FullyConnected(rows + mx.sym.var("more"), mx.sym.var("weight"), num_hidden=2, no_bias=True), {
+        "table": np.ones((5, 3), dtype),
+        "weight": np.ones((2, 6), dtype),
+    }
+
+
+@pytest.mark.parametrize("ids", [np.int32, np.int64, np.float32, np.float64, np.uint8])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_what_runs_is_not_refused(ids: Any, dtype: Any) -> None:
+    """Numbers of rows are of any dtype, and a network in half or double precision takes its own."""
+    net, params = embedding(dtype)
+    feeds = {"ids": np.ones((1, 2), ids), "more": np.ones((1, 2, 3), dtype)}
+    hold_dtypes(open_model(net, params), feeds)
+    (found,) = bridge.run(net, feeds, params=params).values()
+    np.testing.assert_array_equal(found, np.full((1, 2), 12))
+
+
+def test_the_one_that_does_not_fit_is_blamed() -> None:
+    """Neither an input that fits beside it, nor one that comes before it."""
+    net, params = embedding(np.float32)
+    specs = {"ids": Spec((1, 2), np.dtype("int64")), "more": Spec((1, 2, 3), np.dtype("float64"))}
+    (said,) = check_dtypes(open_model(net, params), specs, {"more": "x.npz"})
+    assert said.startswith("x.npz: more is float64, the model takes float32")
+    two = open_model(mx.sym.var("a") + mx.sym.var("b"), {})
+    dtypes = {"a": np.dtype("float64"), "b": np.dtype("float32")}
+    (said,) = check_dtypes(two, {n: Spec((2,), d) for n, d in dtypes.items()})
+    assert said.startswith("input a: got float64, wanted float32")
+    assert check_dtypes(two, {n: Spec((2,), dtypes["a"]) for n in dtypes}) == []
+
+
+def test_a_file_of_another_precision_is_still_compared(folder: Path, tmp_path: Path) -> None:
+    """What goes into a float16 file is rounded, whichever side is asked for first."""
+    half = tmp_path / "half.onnx"
+    bridge.convert_in(bridge.Half(), folder / "net", inputs={"data": (2, 3)}, output=half)
+    for pair in ((folder / "net", half), (half, folder / "net")):
+        assert bridge.verify(*pair, inputs=folder / "right.npz").equivalent
+
+
+def test_a_program_is_told_too(folder: Path) -> None:
+    call: Callable[..., Any]
+    for call in (bridge.run, bridge.record):
+        with pytest.raises(bridge.BadInput, match="input data: got float64, wanted float32; convert it"):
+            call(folder / "net", {"data": np.ones((2, 3))})
+    with pytest.raises(bridge.BadInput, match="x.npz: data is float64"):
+        bridge.run(folder / "net", folder / "x.npz")
