@@ -102,9 +102,9 @@ TROUBLES = (
         r"the model takes (bool|u?int\d+|b?float\d+)\b|: got \w+, wanted \w+; convert it",
         "x.npz: data is float64, the model takes float32; save it as array.astype('float32') (what NumPy makes is "
         "float64 where nothing else is said)",
-        "Most networks compute in float32, and nothing casts what they are given, neither here nor in MXNet nor in "
-        "onnxruntime. Numbers that NumPy makes, such as `np.random.rand(1, 3, 224, 224)`, are float64; pictures are "
-        "uint8.",
+        "Most networks compute in float32, and what they are given is not cast, neither here nor by onnxruntime. "
+        "Numbers that NumPy makes, such as `np.random.rand(1, 3, 224, 224)`, are float64, and pictures uint8: MXNet "
+        "made float32 of both where `mx.nd.array` took them.",
         (
             "Save it anew: `np.savez('x.npz', data=array.astype('float32'))`.",
             (

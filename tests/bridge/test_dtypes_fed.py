@@ -107,5 +107,5 @@ def test_a_program_is_told_too(folder: Path) -> None:
     for call in (bridge.run, bridge.record):
         with pytest.raises(bridge.BadInput, match="input data: got float64, wanted float32; convert it"):
             call(folder / "net", {"data": np.ones((2, 3))})
-    with pytest.raises(bridge.BadInput, match="x.npz: data is float64"):
+    with pytest.raises(bridge.BadInput, match=r"x\.npz: data is float64"):
         bridge.run(folder / "net", folder / "x.npz")
