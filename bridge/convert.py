@@ -233,6 +233,6 @@ def _told(
         warnings=tuple(dict.fromkeys((*network.warnings, *(() if result is None else result.warnings)))),
         seconds=clock.laps,
         left_out=dict(model.left_out),
-        read=tuple(str(p) for p in (model.path, model.params_path) if p is not None),
+        read=model.read,
         targets=tuple(outcomes),
     )

@@ -100,6 +100,9 @@ class InspectResult:
     classes: tuple[str, ...] = ()
     """Names of the classes that an ONNX file carries (see pipeline/labels.py)."""
 
+    read: tuple[str, ...] = ()
+    """Files that the model was read from: the symbol (or an archive) and the parameters, or the ONNX file."""
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         fallbacks = None if self.fallbacks is None else [f._asdict() for f in self.fallbacks]
@@ -306,6 +309,7 @@ def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
         fallbacks=fallbacks,
         provenance=read_facts(proto),
         classes=labels_of(proto),
+        read=model.read,
     )
 
 
@@ -359,6 +363,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         mxnet=tuple(not_in_mxnet(graph, model.params)),
         fallbacks=fallbacks,
         left_out=dict(model.left_out),
+        read=model.read,
     )
 
 

@@ -106,6 +106,11 @@ class Model:
             found += data_files(self.proto, self.path.parent)
         return found
 
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Paths of the symbol, or of the archive that it is in, and of the parameters, for people to read."""
+        return tuple(str(p) for p in (self.path, self.params_path) if p is not None)
+
     def variables(self) -> list[str]:
         """Names of the graph's variables that no parameter fills, in order."""
         assert self.graph is not None

@@ -33,8 +33,8 @@ def provenance(
 
     found = {"version": own_version(), "source": model.name, "opset": str(opset)}
     for kind, path in (("symbol", model.path), ("params", model.params_path)):
-        for file in identify([] if path is None else [path]):
-            found |= {kind: Path(file.path).name, f"{kind}.sha256": file.sha256}
+        if path is not None:  # parameters in an archive have no hash of their own beside that of the archive
+            found |= {kind: path.name, **{f"{kind}.sha256": f.sha256 for f in identify([path])}}
     found["verdict"] = "not verified" if result is None else result.verdict
     if result is not None:
         rules = (SCALED.sub(" of a channel's largest number", d.tolerance) for d in result.differences if d.tolerance)

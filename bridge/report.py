@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -190,16 +191,38 @@ def compile_table(result: CompileResult) -> Page:
     return Page(f"{result.file}", (Facts(rows),), "compiled")
 
 
+def _sources(read: Sequence[str]) -> str:
+    """Files that a model was read from: of an archive which of the parameters in it."""
+    first, *others = read
+    inside = [str(Path(p).relative_to(first)) for p in others if Path(first) in Path(p).parents]
+    return f"{first} ({listed(inside)})" if inside else " and ".join(read)
+
+
 def deploy_table(result: DeployResult) -> Page:
     """The result of deploy: what is where, and what uses it."""
     result = clean(result)
-    rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
+    rows = [("read", _sources(result.read))] if result.read else []
+    rows += [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
     rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
     rows += [("classes", str(len(result.classes)))] if result.classes else []
     rows += [("file", f) for f in result.files] + [("next", result.start)]
     tone = TONES.get(result.verdict, "strong")
     last = Line(f"{result.verdict}: {result.name} is ready for {result.to} in {result.place}", tone)
     return Page(result.name, (Facts(rows), *_notes(result.warnings), last), result.verdict, tone)
+
+
+def deploy_page(result: DeployResult) -> Page:
+    """The result of deploy with all that proves it: hashes of the files, and what convert's report has."""
+    table = deploy_table(result)
+    *parts, last = table.blocks
+    parts += [Line(""), Facts([(f"sha256 {printable(name)}", digest) for name, digest in result.sha256.items()])]
+    if result.conversion is not None:
+        # what it was read from and takes is said above, and where its file was written to is a scratch place
+        *more, _ = convert_table(
+            replace(result.conversion, read=(), inputs={}, outputs={}, files=(), warnings=())
+        ).blocks
+        parts += [Line(""), *more]
+    return replace(table, blocks=(*parts, last))
 
 
 def verify_table(result: VerifyResult) -> Page:
@@ -222,7 +245,8 @@ def recording_table(recording: Recording) -> Page:
 def inspect_table(result: InspectResult) -> Page:
     """A model's inside and what keeps it from converting."""
     result = clean(result)
-    rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
+    rows = [("read", _sources(result.read))] if result.read else []
+    rows += [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
     rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
     if result.left_out:
         rows.append(("left out", _left_out(result.left_out)))

@@ -27,9 +27,15 @@ def deploy(
     model: Annotated[str, typer.Argument(help="A symbol, as convert takes it, or an ONNX file.")],
     place: Annotated[Path, typer.Argument(help="The folder to write to, or an archive: model.tar.gz, NAME.mar.")],
     params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
-    to: Annotated[str, typer.Option(help=f"What it is for: {', '.join(TARGETS)}.")] = "",
+    to: Annotated[str, typer.Option(help=f"Required. What it is for: {', '.join(TARGETS)}.")] = "",
     name: Annotated[str | None, typer.Option(help="The model's name there; by default its own.")] = None,
-    max_batch: Annotated[int, typer.Option(min=1, help="The largest batch that Triton makes of requests.")] = 8,
+    max_batch: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="The largest batch that Triton makes of requests, with --dynamic batch; 8 where nothing is said.",
+        ),
+    ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace files that are there already.")] = False,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before files appear.")] = True,
     *,
@@ -47,7 +53,9 @@ def deploy(
         if to not in TARGETS:
             close = difflib.get_close_matches(to, TARGETS, 1)
             meant = f", did you mean {close[0]}?" if close else ","
-            raise BadInput(f"--to {to or 'nothing'}{meant} wanted one of {', '.join(TARGETS)}")
+            if not to:
+                raise BadInput(f"--to is required, which says what the files are for: one of {', '.join(TARGETS)}")
+            raise BadInput(f"--to {to}{meant} wanted one of {', '.join(TARGETS)}")
         opened = bridge.open_model(model, params, foreign=True)
         check_target(report_to, *opened.files()) if report_to is not None else None
         result = bridge.deploy(
@@ -63,6 +71,8 @@ def deploy(
             **read_conversion(opened, feeding, options, before, behind, comparing),
             verify=verify,
             strict=comparing.strict,
+            layers=report_to is not None,
         )
     with errors(as_json):
-        print_result(result.as_dict(), as_json, lambda: report.deploy_table(result), report_to)
+        told = result.as_dict()
+        print_result(told, as_json, lambda: report.deploy_page(result), report_to, lambda: report.deploy_table(result))

@@ -8,14 +8,15 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence, Sized
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from dataclasses import replace as replaced
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from converters.reader import data_files
 from hybrid.formats.files import move, open_file, replacing, scratch, write
 
-from ..convert import convert
+from ..convert import ConvertResult, convert
 from ..engines import OnnxEngine
 from ..faces.notebook import listener
 from ..job import check_target
@@ -26,7 +27,7 @@ from ..pipeline.postprocess import Postprocess
 from ..precision.job import convert_in
 from ..precision.wishes import Precision
 from ..provenance import add_to_file, read_facts
-from ..result import Progress
+from ..result import Progress, identify
 from . import archives, programs, triton
 from .package import Kind, Layout, Package, check_name, safe_name
 from .packing import tarred, zipped
@@ -78,10 +79,19 @@ class DeployResult:
     """The command that uses the files."""
     warnings: tuple[str, ...]
     """Remarks on the model, and of the target."""
+    read: tuple[str, ...] = ()
+    """Files that the model was read from."""
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of the files written, by their paths."""
+    conversion: ConvertResult | None = field(default=None, repr=False)
+    """The conversion, with its verification; None of an ONNX model, which is deployed as it is."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return asdict(self)
+        out = asdict(replaced(self, conversion=None))
+        del out["conversion"]
+        found = None if self.conversion is None else self.conversion.verification
+        return {**out, "verification": None if found is None else found.as_dict()}
 
 
 def deploy(
@@ -92,7 +102,7 @@ def deploy(
     params: Any = None,
     name: str | None = None,
     labels: Sequence[str] = (),
-    max_batch: int = 8,
+    max_batch: int | None = None,
     replace: bool = False,
     precision: Precision | None = None,
     progress: Progress | None = None,
@@ -102,9 +112,9 @@ def deploy(
 
     model: what convert takes, which is converted and verified first; or an ONNX model, which has to open in onnxruntime.
     to: one of TARGETS. place: the folder for the files, or the archive's name. name: that of the model there; by default its own.
-    labels: names of classes, for an ONNX model that carries none. max_batch: the largest batch that Triton may make of requests,
-    where the batch axis is open. replace: put new files in the place of those that are there. precision: another than the network's
-    own, as convert_in takes it. conversion: the rest of what convert takes.
+    labels: names of classes, for an ONNX model that carries none. max_batch: the largest batch that Triton may make of requests, by
+    default 8; refused where the batch axis is not open (batch="batch"). replace: put new files in the place of those that are
+    there. precision: another than the network's own, as convert_in takes it. conversion: the rest of what convert takes.
 
     Nothing appears before all is ready. Raises BadInput, and what convert raises.
     progress: called with a text whenever something else begins.
@@ -119,16 +129,18 @@ def deploy(
     tell = listener(progress)
     if to not in TARGETS:
         raise BadInput(f"got {to!r}, wanted one of {', '.join(TARGETS)}")
-    if max_batch < 1:
+    if max_batch is not None and max_batch < 1:
         raise BadInput(f"max batch: got {max_batch}, wanted 1 or more")
     kind, target = TARGETS[to], Path(place)
     archive = target.name.endswith(kind.archive) if kind.archive else False
     folder = target.parent if archive else target
     _check_place(target, folder, archive)
     opened = open_model(model, params, foreign=True)
+    if max_batch is not None:
+        _check_batch(to, max_batch, opened, conversion)
     own = check_name(name) if name is not None else safe_name(opened.name)
     with scratch(folder if folder.is_dir() else folder.parent) as work:
-        warnings, verdict = _ready(opened, work / MODEL, tuple(labels), precision, conversion, tell)
+        warnings, verdict, made_of = _ready(opened, work / MODEL, tuple(labels), precision, conversion, tell)
         made = open_model(work / MODEL)
         assert made.proto is not None
         package = Package(
@@ -138,7 +150,11 @@ def deploy(
             {o.name: onnx_spec(o) for o in made.proto.graph.output},
             labels_of(made.proto),
             max_batch,
+            not opened.is_onnx,
+            _sizes_beside(opened, conversion),
         )
+        if to != "triton" and package.beside and "the batch of the training" in (exactly := package.fixed_batch()):
+            warnings.append(f"{exactly}; {package.how_to_open}")
         tell("laying out")
         layout = kind.make(package, target)
         if archive:
@@ -159,7 +175,30 @@ def deploy(
         verdict=verdict,
         start=layout.start,
         warnings=tuple(dict.fromkeys((*warnings, *layout.notes))),
+        read=opened.read,
+        sha256={f.path: f.sha256 for f in identify(files)},
+        conversion=made_of,
     )
+
+
+def _check_batch(to: str, max_batch: int, opened: Model, conversion: Mapping[str, Any]) -> None:
+    """Raise BadInput, before the work, for a largest batch that nothing can come of. Whether the batch axis of what is made is
+    open its layout says."""
+    if to != "triton":
+        raise BadInput(f"--max-batch {max_batch}: the batches that Triton makes of requests; --to {to} makes none")
+    asked = ("dynamic", "batch", "preprocess", "free")
+    if not opened.is_onnx and not any(conversion.get(name) for name in asked):
+        raise BadInput(
+            f"--max-batch {max_batch}: Triton makes batches of requests where the batch axis is open, and nothing leaves it open "
+            "here; add --dynamic batch"
+        )
+
+
+def _sizes_beside(opened: Model, conversion: Mapping[str, Any]) -> frozenset[str]:
+    """Inputs whose sizes files beside the symbol tell, and nobody else did."""
+    given = conversion.get("inputs") or {}
+    names = opened.sizes if isinstance(given, Mapping) and conversion.get("batch") is None else ()
+    return frozenset(n for n in names if n not in given)
 
 
 def _check_place(target: Path, folder: Path, archive: bool) -> None:
@@ -183,8 +222,8 @@ def _ready(
     precision: Precision | None,
     conversion: Mapping[str, Any],
     tell: Progress,
-) -> tuple[list[str], str]:
-    """Put the model at a path, with its weights; gives remarks, and how it was verified."""
+) -> tuple[list[str], str, ConvertResult | None]:
+    """Put the model at a path, with its weights; gives remarks, how it was verified, and the conversion where there was one."""
     if not opened.is_onnx:
         options = dict(conversion)
         if labels:
@@ -192,12 +231,13 @@ def _ready(
             options["postprocess"] = Postprocess(**{**asdict(wanted), "labels": labels})
         convert_to = convert if precision is None else functools.partial(convert_in, precision)
         result = convert_to(opened, output=path, progress=tell, **options)
-        return list(result.warnings), "not verified" if result.verification is None else result.verification.verdict
+        verdict = "not verified" if result.verification is None else result.verification.verdict
+        return list(result.warnings), verdict, result
     usual = {n: p.default for n, p in inspect.signature(convert).parameters.items()}
     told = {**conversion, "precision": precision}
     if told.get("postprocess") == Postprocess(labels=labels):  # names alone, which any file can carry
         del told["postprocess"]
-    given = [n for n, v in told.items() if n not in ("seed", "verify") and not _is_usual(v, usual.get(n))]
+    given = [n for n, v in told.items() if n not in ("seed", "verify", "layers") and not _is_usual(v, usual.get(n))]
     if given:
         raise BadInput(
             f"{opened.name} is an ONNX model, which is deployed as it is: {listed(given)} belong to the conversion of an MXNet "
@@ -223,7 +263,7 @@ def _ready(
         add_to_file(path, as_metadata(labels))
     verdict = read_facts(opened.proto).get("verdict", "not verified")
     note = "opens in onnxruntime; that it gives the numbers of another model was not verified (gluonnx verify)"
-    return [] if verdict == "equivalent" else [note], verdict
+    return [] if verdict == "equivalent" else [note], verdict, None
 
 
 def _is_usual(value: Any, default: Any) -> bool:

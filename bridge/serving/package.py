@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid.core.op import Spec
 from hybrid.formats.files import read
 
-from ..paths import BadInput
+from ..paths import BadInput, listed
 
 LABELS = "labels.txt"
 TEMPLATES = Path(__file__).with_name("templates")
@@ -26,8 +26,29 @@ class Package:
     inputs: Mapping[str, Spec]
     outputs: Mapping[str, Spec]
     labels: tuple[str, ...] = ()
-    max_batch: int = 8
-    """The largest batch that a server may make of requests."""
+    max_batch: int | None = None
+    """The largest batch that a server may make of requests; None where nobody said one."""
+    from_symbol: bool = False
+    """True where it was converted for this, so that options of the conversion can be given."""
+    beside: Container[str] = ()
+    """Inputs whose sizes were taken from files beside the symbol, as the network was trained."""
+
+    @property
+    def how_to_open(self) -> str:
+        """Words for what leaves the batch open."""
+        if self.from_symbol:
+            return "add --dynamic batch to leave the batch open"
+        return "convert with --dynamic batch to leave the batch open, or deploy the symbol with it"
+
+    def fixed_batch(self) -> str:
+        """Words for the one batch that requests have to have; empty where any will do, or inputs have batches of their own."""
+        firsts = {s.shape[0] if s.shape else None for s in self.inputs.values()}
+        first, *others = firsts or {None}
+        if others or not isinstance(first, int):
+            return ""
+        trained = first > 1 and all(n in self.beside for n in self.inputs)
+        shapes = listed(f"{n} is {' x '.join(map(str, s.shape or ()))}" for n, s in self.inputs.items())
+        return f"every request holds exactly {first}{', the batch of the training' if trained else ''} ({shapes})"
 
 
 @dataclass(frozen=True)

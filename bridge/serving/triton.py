@@ -5,6 +5,7 @@ beside it; the fields are those of model_config.proto."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from ..paths import BadInput
 from .package import LABELS, Layout, Package, labels_file
 
 CONFIG, MODEL = "config.pbtxt", "model.onnx"
+MAX_BATCH = 8
+"""The largest batch of requests where nobody says another one."""
 TYPES = {
     "bool": "TYPE_BOOL",
     "float16": "TYPE_FP16",
@@ -40,14 +43,16 @@ def layout(package: Package, place: Path) -> Layout:
     What is there belongs to all versions and stays as it is. Raises BadInput where it would not fit the new version."""
     folder = place / package.name
     versions = _versions(folder)
-    batch, note = _batch(package.inputs, package.outputs)
-    most = package.max_batch if batch else 0
+    batch, note = _batch(package)
+    if package.max_batch is not None and not batch:
+        raise BadInput(f"--max-batch {package.max_batch}: {note}")
+    most = (package.max_batch or MAX_BATCH) if batch else 0
     files: dict[str, bytes | Path] = {}
     kept = []
     if versions:
         _check_older(folder, versions[-1], package)
         kept = [f"{package.name}/{n}" for n in (CONFIG, LABELS) if (folder / n).is_file()]
-        note = f"{folder / CONFIG} stays as it is, for all versions" if (folder / CONFIG).is_file() else note
+        note = _kept_configuration(folder / CONFIG, package.max_batch) if (folder / CONFIG).is_file() else note
     files[f"{package.name}/{CONFIG}"] = config(package, most).encode()
     if package.labels:
         files[f"{package.name}/{LABELS}"] = labels_file(package.labels)
@@ -94,16 +99,31 @@ def _is_of_classes(package: Package, spec: Spec, max_batch: int) -> bool:
     return bool(package.labels) and known and int(np.prod(dims)) == len(package.labels) and scores
 
 
-def _batch(inputs: Specs, outputs: Specs) -> tuple[bool, str]:
-    """True where the first axis of all is one batch of any size; else a remark why not."""
+def _kept_configuration(path: Path, max_batch: int | None) -> str:
+    """A remark on the configuration that is there. Raises BadInput where it says another batch than is asked for."""
+    said = re.search(r"^[ \t]*max_batch_size[ \t]*:[ \t]*(\d+)", path.read_text("utf-8", "replace"), re.MULTILINE)
+    have = int(said[1]) if said else 0  # what Triton takes for one that is not said
+    if max_batch is not None and have != max_batch:
+        raise BadInput(
+            f"--max-batch {max_batch}: {path} says {have}, for all versions, and stays as it is; change it there, or deploy under "
+            "another name (--name)"
+        )
+    return f"{path} stays as it is, for all versions"
+
+
+def _batch(package: Package) -> tuple[bool, str]:
+    """True where the first axis of all is one batch of any size; else a remark why not, and what to do."""
+    inputs, outputs = package.inputs, package.outputs
     firsts = {n: (s.shape or (0,))[0] for n, s in (*inputs.items(), *outputs.items())}
     wanted = next((firsts[n] for n in inputs), 0)
     fixed = [n for n, d in firsts.items() if isinstance(d, int)]
+    if fixed and (exactly := package.fixed_batch()):
+        return False, f"{exactly}, and Triton makes no batches of requests; {package.how_to_open}"
     if fixed:
-        return False, (
-            f"Triton makes no batches of requests, since the first axis of {fixed[0]} is fixed or missing; --dynamic batch leaves "
-            "that of every input open"
-        )
+        spec = (inputs.get(fixed[0]) or outputs[fixed[0]]).shape
+        why = f"the first axis of {fixed[0]} is fixed to {firsts[fixed[0]]}" if spec else f"{fixed[0]} has no axis"
+        advice = f"; {package.how_to_open}" if not any(isinstance(firsts[n], str) for n in inputs) else ""
+        return False, f"Triton makes no batches of requests, since {why}{advice}"
     other = [n for n, d in firsts.items() if d != wanted and not (n in outputs and d == "?")]
     if other:
         return (
@@ -132,7 +152,7 @@ def _check_older(folder: Path, version: int, package: Package) -> None:
         if _shown(old) != _shown(new):
             problems.append(
                 f"{what} of version {version} in {folder} are {', '.join(_shown(old))}, and these are {', '.join(_shown(new))}: "
-                "all versions of a model take and give the same; deploy under another name (--name)"
+                "all versions of a model take and give the same; deploy under another name (--name), or remove {folder} first"
             )
     labels = folder / LABELS
     if package.labels and labels.is_file() and labels.read_bytes() != labels_file(package.labels):

@@ -1,5 +1,6 @@
 """Models laid out for what serves them: the files, and what they give when they are run as their servers run them."""
 
+import hashlib
 import importlib
 import io
 import json
@@ -122,6 +123,99 @@ def test_fixed_sizes_are_served_as_they_are(plain: Path, tmp_path: Path) -> None
     text = (tmp_path / "plain" / "config.pbtxt").read_text()
     assert "max_batch_size: 0" in text and "dynamic_batching" not in text and "dims: [ 2, 3 ]" in text
     assert any("--dynamic batch" in w for w in result.warnings)
+
+
+def test_a_batch_that_triton_cannot_make_is_refused(plain: Path, model: Path, tmp_path: Path) -> None:
+    """What was asked for by number is made, or nothing is: before the work where that is known, and of what was made else."""
+    size = {"inputs": {"data": (1, 3, 56, 56)}}
+    for source, options, said in (
+        (SOURCE, size, "add --dynamic batch"),
+        (
+            SOURCE,
+            {**size, "dynamic": {"data": {2: "height"}}},
+            r"exactly 1 \(data is 1 x 3 x height x 56\).*add --dynamic",
+        ),
+        (plain, {}, "convert with --dynamic batch"),
+        (model, {"to": "python"}, "--to python makes none"),
+    ):
+        with pytest.raises(bridge.BadInput, match=f"--max-batch 16: .*{said}"):
+            bridge.deploy(source, **{"to": "triton", "place": tmp_path / "out", "max_batch": 16, **options})
+        assert not (tmp_path / "out").exists()
+    bridge.deploy(model, "triton", tmp_path, name="net")
+    with pytest.raises(bridge.BadInput, match=r"config\.pbtxt says 8, for all versions"):
+        bridge.deploy(model, "triton", tmp_path, name="net", max_batch=16)
+    assert len(bridge.deploy(model, "triton", tmp_path, name="net", max_batch=8).files) == 1
+
+
+ARCHIVE = SOURCE.parents[2] / "sagemaker" / "classification.tar.gz"
+
+
+def trained_with(batch: int, folder: Path) -> Path:
+    """The archive as a training with that batch leaves it."""
+    with tarfile.open(ARCHIVE) as file:
+        members = {m.name.removeprefix("./"): file.extractfile(m).read() for m in file.getmembers() if m.isfile()}  # type: ignore[union-attr]
+    shapes = json.loads(members["model-shapes.json"])
+    shapes[0]["shape"][0] = batch
+    members["model-shapes.json"] = json.dumps(shapes).encode()
+    path = folder / "model.tar.gz"
+    with tarfile.open(path, "w:gz") as file:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            file.addfile(info, io.BytesIO(content))
+    return path
+
+
+@pytest.mark.parametrize("to", ["triton", "python"])
+def test_the_batch_of_the_training_is_told(to: str, tmp_path: Path) -> None:
+    archive = trained_with(4, tmp_path)
+    said = "every request holds exactly 4, the batch of the training (data is 4 x 3 x 20 x 20)"
+    options: dict[str, object]
+    for number, (options, told) in enumerate(
+        (
+            ({}, True),
+            ({"batch": "batch"}, False),
+            ({"batch": 4}, False),
+            ({"inputs": {"data": (4, 3, 20, 20)}}, False),
+        )
+    ):
+        found = " ".join(bridge.deploy(archive, to, tmp_path / str(number), **options).warnings)  # type: ignore[arg-type]
+        assert (said in found and "add --dynamic batch" in found) == told, options
+
+
+def test_a_report_proves_what_was_deployed(tmp_path: Path) -> None:
+    """What was read, hashes of what was written, and all that was compared; less on the terminal."""
+    report = tmp_path / "deploy.md"
+    arguments = ["deploy", ARCHIVE, tmp_path / "r", "--to", "triton", "--name", "net", "--dynamic", "batch"]
+    done = CliRunner().invoke(app, [*map(str, arguments), "--report", str(report)])
+    assert done.exit_code == 0, done.output
+    text, terminal = report.read_text(), done.output
+    written = (tmp_path / "r" / "net" / "1" / "model.onnx").read_bytes()
+    source = hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()
+    for part in (hashlib.sha256(written).hexdigest(), f"sha {source[:8]}", "further inputs", "seed 0", "layers 1-"):
+        assert part in text and part not in terminal, part
+    for said in (text, terminal):
+        assert "classification.tar.gz (image-classification-0003.params)" in said
+    assert "equivalent: net is ready for triton" in terminal
+    made = bridge.inspect(tmp_path / "r" / "net" / "1" / "model.onnx").provenance
+    assert made["symbol.sha256"] == source and made["params"] == "image-classification-0003.params"
+    told = json.loads(CliRunner().invoke(app, [*map(str, arguments), "--json"]).stdout)
+    assert told["verification"]["verdict"] == "equivalent" and "conversion" not in told
+    assert bridge.deploy(written_to(tmp_path), "python", tmp_path / "p").as_dict()["verification"] is None
+
+
+def written_to(folder: Path) -> Path:
+    return folder / "r" / "net" / "1" / "model.onnx"
+
+
+def test_inspect_says_which_parameters_it_took(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["inspect", str(ARCHIVE)])
+    assert "classification.tar.gz (image-classification-0003.params)" in done.output, done.output
+    for end in ("-symbol.json", "-0000.params"):
+        (tmp_path / f"net{end}").write_bytes(Path(f"{SOURCE}{end}").read_bytes())
+    (tmp_path / "net-0007.params").write_bytes(Path(f"{SOURCE}-0000.params").read_bytes())
+    found = bridge.inspect(tmp_path / "net").read
+    assert [Path(p).name for p in found] == ["net-symbol.json", "net-0007.params"]
 
 
 def test_what_a_configuration_cannot_say() -> None:
@@ -448,7 +542,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     code, said = run("deploy", SOURCE, tmp_path / "x", "--to", "python", "--input", "data:1,3,56,56", "--top-k", 2)
     assert code == 0 and "is ready for python" in said and (tmp_path / "x" / "run.py").is_file()
     code, said = run("deploy", SOURCE, tmp_path / "y")
-    assert code == 2 and "sagemaker" in said and not (tmp_path / "y").exists()
+    assert code == 2 and not (tmp_path / "y").exists()
+    assert "--to is required" in said and "triton, sagemaker, mms, python, cpp" in said
 
 
 def test_what_convert_takes_deploy_takes(plain: Path, tmp_path: Path) -> None:
