@@ -379,8 +379,8 @@ FORMATS: tuple[Format, ...] = (SYMBOL, ONNX)
 
 
 def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Model:
-    """A Model from a path (``x-symbol.json``, ``x.onnx``, the prefix ``x``, a folder with one model, or an archive: ``.tar.gz``,
-    ``.tgz``, ``.tar``, ``.zip``), a Symbol, Graph, ModelProto or block.
+    """A Model from a path (``x-symbol.json``, ``x.onnx``, the prefix ``x``, a folder with one model, which may be a repository of
+    Triton, or an archive: ``.tar.gz``, ``.tgz``, ``.tar``, ``.zip``), a Symbol, Graph, ModelProto or block.
 
     params: a path, a dict of arrays, or None to take the newest ``PREFIX-NNNN.params`` beside a symbol file.
     foreign: keep operators that are not known, so that they can be listed.

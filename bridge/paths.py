@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +83,28 @@ def file_of(path: Path) -> Path:
     return path
 
 
+def is_onnx_file(source: Any) -> bool:
+    """True for the path of an ONNX file, or of a folder that means one: nothing else holds its parameters."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    path = Path(source)
+    if path.is_dir():
+        with suppress(BadInput):  # which is for who opens it to say
+            path = file_of(path)
+    return path.suffix == ".onnx"
+
+
+def _version_in(folder: Path) -> Path | None:
+    """The model of the newest version in a model's folder of a repository of Triton (``NAME/3/model.onnx``), which is the one that
+    Triton serves; None in another folder."""
+    numbers = [int(p.name) for p in folder.iterdir() if p.name.isdecimal() and p.name.isascii()]
+    served = [folder / str(n) / "model.onnx" for n in sorted(numbers, reverse=True)]
+    return next((path for path in served if path.is_file()), None)
+
+
 def _file_in(folder: Path) -> Path:
-    """The one model in a folder. Raises BadInput, naming those that there are."""
+    """The one model in a folder, which may be a repository of Triton or a model in one. Raises BadInput, naming those that there
+    are."""
     found = symbols_of(folder) or sorted(folder.glob("*.onnx"))
     if len(found) == 1:
         return found[0]
@@ -91,6 +112,16 @@ def _file_in(folder: Path) -> Path:
     if found:
         raise BadInput(
             f"{folder}: a folder with {len(found)} {kind} ({listed(p.name for p in found)}); name the one you mean"
+        )
+    served = {p.name: _version_in(p) for p in sorted(folder.iterdir()) if p.is_dir() and os.access(p, os.R_OK)}
+    models = {folder.name: _version_in(folder)}
+    models = {n: p for n, p in (models if any(models.values()) else served).items() if p is not None}
+    if len(models) == 1:
+        return next(iter(models.values()))
+    if models:
+        raise BadInput(
+            f"{folder}: a repository of {len(models)} models ({listed(models)}); name the one you mean, such as "
+            f"{folder / next(iter(models))}"
         )
     deeper = symbols_of(folder, deep=True)
     hint = f"; below it are {listed(p.relative_to(folder).as_posix() for p in deeper)}" if deeper else ""

@@ -23,7 +23,7 @@ from .half import HalfEngine, engines_apart, widen_half, widen_specs
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .judge import check
 from .models import BadInput, Model, check_dtypes, open_model
-from .paths import one_or_more
+from .paths import is_onnx_file, one_or_more
 from .precision.beside import DRAWS, hold_beside, quantized_side, ranges_held
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
@@ -32,11 +32,7 @@ from .runners import as_side, is_runner
 
 def _has_parameters(model: Any) -> bool:
     """True where it is ONNX, whose parameters are part of it."""
-    return (
-        str(model).endswith(".onnx")
-        if isinstance(model, str | os.PathLike)
-        else isinstance(model, onnx.ModelProto | bytes)
-    )
+    return is_onnx_file(model) or isinstance(model, onnx.ModelProto | bytes)
 
 
 def _opened(a: Any, b: Any, params: Any, outputs: list[str]) -> tuple[Model, Model]:

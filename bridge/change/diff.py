@@ -14,6 +14,7 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 
 from ..models import Model, open_model
+from ..paths import is_onnx_file
 from . import parameters
 from .folding import Fold, fold_of, fused_activation, settled
 from .matching import COMMUTATIVE, Matching, key, silent
@@ -164,11 +165,7 @@ def _labels(a: Model, b: Model) -> tuple[str, str]:
 
 
 def _is_onnx(source: Any) -> bool:
-    return (
-        str(source).endswith(".onnx")
-        if isinstance(source, str) or hasattr(source, "__fspath__")
-        else hasattr(source, "graph")
-    )
+    return is_onnx_file(source) or hasattr(source, "graph")
 
 
 def compare_networks(a: Network, b: Network, outer: dict[str, str] | None = None) -> Comparison:

@@ -19,6 +19,7 @@ from ..inputs import Inputs, as_specs
 from ..locate import first_divergence
 from ..models import BadInput, Model, described, open_model
 from ..nodewise import NodewiseResult, node_by_node
+from ..paths import is_onnx_file
 from ..result import Case, Divergence, Progress
 from .causes import causes
 from .piece import Limit, Outcome, Piece, shrink, usual_limit
@@ -140,7 +141,7 @@ def write_repro(folder: Path, left: Engine, right: Engine, divergence: Divergenc
 
 
 def _holds_parameters(source: Any) -> bool:
-    return str(source).endswith(".onnx") if isinstance(source, str | os.PathLike) else hasattr(source, "opset_import")
+    return is_onnx_file(source) or hasattr(source, "opset_import")
 
 
 def _ours_first(left: Engine, right: Engine) -> tuple[Engine, Engine]:

@@ -218,6 +218,33 @@ def test_inspect_says_which_parameters_it_took(tmp_path: Path) -> None:
     assert [Path(p).name for p in found] == ["net-symbol.json", "net-0007.params"]
 
 
+def test_what_was_deployed_is_opened_by_its_folder(model: Path, plain: Path, tmp_path: Path) -> None:
+    """A repository, or a model in it, means the version that is served; and an ONNX file wants no parameters in a folder either."""
+    repository = tmp_path / "repository"
+    for _ in range(2):
+        bridge.deploy(model, "triton", repository, name="net")
+    (repository / "net" / "10").mkdir()
+    (repository / "net" / "10" / "notes.txt").write_text("none yet")
+    (repository / ".hidden").mkdir()
+    for place in (repository, repository / "net"):
+        assert bridge.open_model(place).path == repository / "net" / "2" / "model.onnx"
+    size = {"inputs": {"data": (1, 20, 30, 3)}}
+    for to in ("python", "sagemaker", "mms", "cpp"):
+        bridge.deploy(model, to, tmp_path / to)
+        assert bridge.open_model(tmp_path / to).path == tmp_path / to / "model.onnx"
+    assert bridge.verify(tmp_path / "python", repository, **size).equivalent
+    bridge.deploy(SOURCE, "triton", tmp_path / "other", inputs={"data": (1, 3, 56, 56)})
+    done = CliRunner().invoke(
+        app, ["verify", str(SOURCE), str(tmp_path / "other"), "--params", f"{SOURCE}-0000.params"]
+    )
+    assert done.exit_code == 0 and "EQUIVALENT" in done.output, done.output
+    bridge.deploy(plain, "triton", repository)
+    with pytest.raises(
+        bridge.BadInput, match=r"a repository of 2 models \(net, plain\); name the one you mean, such as .*net"
+    ):
+        bridge.open_model(repository)
+
+
 def test_what_a_configuration_cannot_say() -> None:
     package = Package("net", {}, {"x": Spec(("n", 0), np.dtype(np.float32))}, {})
     with pytest.raises(bridge.BadInput, match="empty"):
