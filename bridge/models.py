@@ -7,6 +7,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -551,16 +552,16 @@ def check_named(precision: str) -> str:
 def check_dtypes(model: Model, specs: Mapping[str, Spec], sources: Mapping[str, str] | None = None) -> list[str]:
     """Inputs of a dtype that the network cannot be run with, beside its parameters and the other inputs; NumPy's own float64, most
     of the time. Most symbols say no dtype, so what is refused is what inference refuses. sources: files that arrays come from."""
+    if all(s.dtype is None for s in specs.values()):
+        return []
+    with suppress(MXNetError):
+        model.infer(specs)
+        return []
     fitting = {n: Spec(s.shape) for n, s in specs.items()}
     try:
         usual = model.infer(fitting)
     except MXNetError:
         return []  # it is not the dtypes
-    try:
-        model.infer(specs)
-        return []
-    except MXNetError:
-        pass
     assert model.graph is not None
     variables = {n.name: Entry(n) for n in model.graph.variables() if n.name in specs}
     problems = []
