@@ -183,8 +183,8 @@ class Cases:
         """Raise BadInput where an array that is given is of a dtype that a side cannot be run with."""
         for engine, theirs in ((self.left, {}), (self.right, self.second)):
             if not isinstance(engine, HalfEngine):  # which rounds what it is given
-                given, files = ({theirs.get(n, n): v for n, v in d.items()} for d in (self.arrays, self.sources))
-                hold_dtypes(engine.model, given, files)
+                given = {theirs.get(n, n): a for n, a in self.arrays.items()}
+                hold_dtypes(engine.model, given, {theirs.get(n, n): f for n, f in self.sources.items()})
 
     def _want_shapes(self) -> None:
         """Raise BadInput where an input is to be drawn whose shape is not known."""

@@ -109,7 +109,14 @@ class Model:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Paths of the symbol, or of the archive that it is in, and of the parameters, for people to read."""
+        """Paths of the symbol, or of the archive that it is in, and of the parameters, for people to read.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> gluonnx.open_model("model").read
+        ('model-symbol.json', 'model-0000.params')
+        """
         return tuple(str(p) for p in (self.path, self.params_path) if p is not None)
 
     def variables(self) -> list[str]:
@@ -600,9 +607,9 @@ def hold_dtypes(model: Model, arrays: Mapping[str, np.ndarray], sources: Mapping
     else:
         declared = {} if model.proto is None else specs_of_onnx(model.proto)
         problems = [
-            _of_dtype(n, a.dtype, declared[n].dtype, (sources or {}).get(n))
+            _of_dtype(n, a.dtype, wanted, (sources or {}).get(n))
             for n, a in arrays.items()
-            if n in declared and declared[n].dtype not in (None, a.dtype)
+            if n in declared and (wanted := declared[n].dtype) is not None and wanted != a.dtype
         ]
     if problems:
         raise BadInput(*problems)

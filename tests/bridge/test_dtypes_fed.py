@@ -95,7 +95,7 @@ def test_the_one_that_does_not_fit_is_blamed() -> None:
 
 
 def test_a_file_of_another_precision_is_still_compared(folder: Path, tmp_path: Path) -> None:
-    """What goes into a float16 file is rounded, whichever side is asked for first."""
+    """True on both sides: what goes into a float16 file is rounded."""
     half = tmp_path / "half.onnx"
     bridge.convert_in(bridge.Half(), folder / "net", inputs={"data": (2, 3)}, output=half)
     for pair in ((folder / "net", half), (half, folder / "net")):

@@ -126,7 +126,7 @@ def test_fixed_sizes_are_served_as_they_are(plain: Path, tmp_path: Path) -> None
 
 
 def test_a_batch_that_triton_cannot_make_is_refused(plain: Path, model: Path, tmp_path: Path) -> None:
-    """What was asked for by number is made, or nothing is: before the work where that is known, and of what was made else."""
+    """An error before the work where it is known by then, and else before anything is put there."""
     size = {"inputs": {"data": (1, 3, 56, 56)}}
     for source, options, said in (
         (SOURCE, size, "add --dynamic batch"),
@@ -184,7 +184,7 @@ def test_the_batch_of_the_training_is_told(to: str, tmp_path: Path) -> None:
 
 
 def test_a_report_proves_what_was_deployed(tmp_path: Path) -> None:
-    """What was read, hashes of what was written, and all that was compared; less on the terminal."""
+    """Names of what was read, hashes of what was written, and all that was compared; less on the terminal."""
     report = tmp_path / "deploy.md"
     arguments = ["deploy", ARCHIVE, tmp_path / "r", "--to", "triton", "--name", "net", "--dynamic", "batch"]
     done = CliRunner().invoke(app, [*map(str, arguments), "--report", str(report)])
