@@ -109,3 +109,14 @@ def test_a_program_is_told_too(folder: Path) -> None:
             call(folder / "net", {"data": np.ones((2, 3))})
     with pytest.raises(bridge.BadInput, match=r"x\.npz: data is float64"):
         bridge.run(folder / "net", folder / "x.npz")
+
+
+def test_a_file_that_takes_doubles_is_fed_doubles(tmp_path: Path) -> None:
+    """An error for float32 there: NumPy calls float64 equal to no dtype at all."""
+    path = tmp_path / "double.onnx"
+    bridge.convert(mx.sym.exp(mx.sym.var("data")), {}, inputs={"data": np.ones(2)}, output=path)
+    np.savez(tmp_path / "single.npz", data=np.ones(2, np.float32))
+    np.savez(tmp_path / "double.npz", data=np.ones(2))
+    with pytest.raises(bridge.BadInput, match=r"single\.npz: data is float32, the model takes float64"):
+        bridge.run(path, tmp_path / "single.npz")
+    assert len(bridge.run(path, tmp_path / "double.npz")) == 1
