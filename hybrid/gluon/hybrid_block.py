@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import ndarray, symbol
@@ -15,7 +15,7 @@ from ..core.shapes import is_known, to_legacy
 from ..eager.array import DENSE, _has_pending_work
 from ..eager.cached_op import CachedOp, FastCall
 from ..eager.faces import as_nd, as_np, want_np
-from ..eager.tape import STATE
+from ..eager.tape import STATE, StateScope
 from ..execution.precision_report import PrecisionReport
 from ..formats import pairs
 from ..ir.graph import Entry
@@ -94,6 +94,10 @@ class HybridBlock(Block):
         self._forget_express()
         """Fast calls like those that have been made, by the shape of the input; None where there is none."""
         self._traced: list[Any] = []
+        self._traced_in = (False, False)
+        """Whether autograd was recording, and in training mode, when it was traced."""
+        self._to_trace: dict[str, Any] | None = None
+        """How another process had traced it, of whose training this one goes on (hybrid/resuming.py)."""
         self._seen_changes = -1
         self._in_format: Format = None
         self._out_format: Format = None
@@ -238,7 +242,7 @@ class HybridBlock(Block):
     def _get_graph(self, *args: Any) -> Graph:
         """The graph for inputs of that structure, traced if there is none yet."""
         if not self._cached_graph:
-            self._traced = _below(self)
+            self._traced, self._traced_in = _below(self), (STATE.recording, STATE.training)
             flat, self._in_format = _flatten(args, "input")
             given = [arg for arg in flat if arg is not None]
             if not given:
@@ -250,6 +254,24 @@ class HybridBlock(Block):
             if is_np_array():
                 want_np(outputs, f"output of {self.name}")
             self._cached_graph = [v for v in variables if v is not None], _like(outputs[0], symbol.Group(outputs))
+        return self._cached_graph
+
+    def _how_traced(self) -> dict[str, Any] | None:
+        """What a process that never runs it needs to trace it as it was traced here, as JSON has it; None where it was not."""
+        if not self._cached_graph or not self._active:
+            return self._to_trace
+        faces = [variable is not as_nd(variable) for variable in self._cached_graph[0]]
+        return {"format": self._in_format, "np": faces, "recording": self._traced_in[0], "training": self._traced_in[1]}
+
+    def _graph_to_write(self) -> Graph | tuple[()]:
+        """The graph that it was traced into, as the block is now: here, or in the process whose training this one goes on."""
+        if self._seen_changes != LAST.structure:
+            self._check_structure()
+        held = self._to_trace
+        if not self._cached_graph and self._active and held is not None:
+            made = (as_np(symbol.var("data")) if face else symbol.var("data") for face in held["np"])
+            with StateScope(held["recording"], held["training"]):
+                return self._get_graph(*_filled(held["format"], made))
         return self._cached_graph
 
     def _symbolic(self, args: Sequence[Any]) -> Any:
@@ -590,6 +612,8 @@ class HybridBlock(Block):
 
         path: the beginning of their names. epoch: the number NNNN. remove_amp_cast: without the casts that mixed precision put in.
 
+        After ``mx.resuming.Training`` went on from a state behind the last epoch it is traced as it was before.
+
         Raises MXNetError when the block was not traced as it is now.
 
         Examples
@@ -601,13 +625,12 @@ class HybridBlock(Block):
         >>> _ = net(mx.nd.ones((1, 3)))
         >>> net.export("net", epoch=1)
         """
-        if self._seen_changes != LAST.structure:
-            self._check_structure()
-        if not self._cached_graph:
+        graph = self._graph_to_write()
+        if not graph:
             raise MXNetError(
                 "Please first call block.hybridize() and then run forward with this block at least once before calling export."
             )
-        variables, out = self._cached_graph
+        variables, out = graph
         inputs = {variable.name for variable in variables}
         parameters = self.collect_params()
         states = set(out.list_auxiliary_states())
@@ -618,6 +641,13 @@ class HybridBlock(Block):
         }
         symbols = {f"{path}-symbol.json": out._text(remove_amp_cast)}
         pairs.save(symbols, f"{path}-{epoch:04d}.params", ndarray.to_stored(stored))
+
+
+def _filled(form: Format, made: Iterator[Symbol]) -> Any:
+    """What _flatten would take apart into that format, of symbols that are made one by one."""
+    if isinstance(form, list):
+        return [_filled(part, made) for part in form]
+    return None if form == -1 else next(made)
 
 
 def _below(block: Block) -> list[Block]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import optimizer as opt
+from ..core.resume import tell_if_unkept
 from ..formats.files import read, write
 from ..kvstore import KVStore, create
 from ..kvstore.base import choose
@@ -245,6 +246,7 @@ class Trainer:
         >>> net.weight.data().asnumpy()
         array([[0.]], dtype=float32)
         """
+        tell_if_unkept()
         self._check_and_rescale_grad(self._scale / batch_size)
         self._prepare()
         self._allreduce_grads()
@@ -291,6 +293,7 @@ class Trainer:
         >>> net.weight.data().asscalar().item()
         0.75
         """
+        tell_if_unkept()
         self._prepare()
         self._only_here("update")
         self._check_and_rescale_grad(self._scale / batch_size)

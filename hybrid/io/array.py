@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import ndarray as nd
+from ..core.error import MXNetError
 from ..ndarray import NDArray
 from .base import DataBatch, DataDesc, DataIter
 
@@ -177,14 +178,27 @@ class NDArrayIter(DataIter):
     def _standing(self) -> dict[str, np.ndarray]:
         """The place where it stands at the beginning of an epoch (hybrid/resuming.py)."""
         kept = {f"kept/{which}/{i}": a.asnumpy() for which, arrays in self._kept.items() for i, a in enumerate(arrays)}
-        return {"idx": self.idx.copy(), "order": self._order, "cursor": np.array(self.cursor), **kept}
+        cursor, size = np.array(self.cursor), np.array(self.batch_size)
+        return {"idx": self.idx.copy(), "order": self._order, "cursor": cursor, "batch_size": size, **kept}
 
     def _stand(self, place: Mapping[str, np.ndarray]) -> None:
-        """Stand where _standing was asked."""
+        """Stand where _standing was asked. Raises MXNetError for a place in other examples, and in batches of another size that are
+        not at their beginning."""
+        if len(place["order"]) != self.num_data:
+            raise MXNetError(
+                f"NDArrayIter: got a place in {len(place['order'])} examples, wanted one in {self.num_data}"
+            )
+        cursor, size = int(place["cursor"]), int(place.get("batch_size", self.batch_size))
+        if size != self.batch_size:
+            if cursor != -size:
+                raise MXNetError(
+                    f"NDArrayIter: got a place in batches of {size}, wanted one in batches of {self.batch_size}"
+                )
+            cursor = -self.batch_size
         found = np.empty(self.num_data, np.int64)
         found[self._order] = np.arange(self.num_data)
         self._reorder_all(found[place["order"]])
-        self.idx, self._order, self.cursor = place["idx"].copy(), place["order"].copy(), int(place["cursor"])
+        self.idx, self._order, self.cursor = place["idx"].copy(), place["order"].copy(), cursor
         self._kept.clear()
         for name in sorted(n for n in place if n.startswith("kept/")):
             self._kept.setdefault(name.split("/")[1], []).append(nd.array(place[name], dtype=place[name].dtype))

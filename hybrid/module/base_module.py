@@ -13,6 +13,7 @@ import numpy as np
 from .. import metric, ndarray
 from ..base import _as_list
 from ..callback import BatchEndParam
+from ..core.resume import Settings
 from ..formats import params
 from ..initializer import Uniform
 from ..io import DataBatch, DataDesc, DataIter
@@ -405,9 +406,11 @@ class BaseModule:
 
     def _resumable(self) -> Any:
         """The keeper of this training's state, where ``--resume`` asks for one; else None."""
+        if Settings.folder is None:
+            return None
         from .. import resuming  # it stands on the stores, which most programs do without
 
-        return None if resuming.Settings.folder is None else resuming.Training(module=self)
+        return resuming.Training(module=self)
 
     def _begin_epoch(self, epoch: int, train_data: Any) -> None:
         """Do what comes before the batches of an epoch: nothing, but for modules that say otherwise."""

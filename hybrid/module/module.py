@@ -12,6 +12,7 @@ from ..base import _as_list
 from ..checkpoint import load_checkpoint, save_checkpoint
 from ..context import Context, cpu, resolve
 from ..core.error import MXNetError
+from ..core.resume import tell_if_unkept
 from ..formats.files import read, write
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
@@ -527,6 +528,7 @@ class Module(BaseModule):
         self._exec_group.backward(out_grads)
 
     def update(self) -> None:
+        tell_if_unkept()
         self._want("bind", "init_params", "init_optimizer")
         if not self.for_training:
             raise AssertionError("re-bind with for_training=True to update")

@@ -421,11 +421,12 @@ def convert_hybrid_block(
     (1, 2)
     """
     assert isinstance(block, HybridBlock), "block input should be a HybridBlock"
-    if not block._cached_graph:
+    graph = block._graph_to_write()
+    if not graph:
         raise RuntimeError(
             "Please first call block.hybridize() and then run forward with this block at least once before calling export."
         )
-    inputs, symbol = block._cached_graph
+    inputs, symbol = graph
     data = [str(x.name) for x in inputs]
     converted = convert_symbol(
         symbol,
