@@ -301,7 +301,7 @@ class Training:
                 logging.warning(
                     "resuming from %s: %s=%s from here on, as this program asks; it was %s",
                     self._path(),
-                    name,
+                    "learning_rate" if name == "lr" else name,
                     said,
                     before[name],
                 )
