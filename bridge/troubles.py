@@ -326,6 +326,20 @@ TROUBLES = (
     ),
     # -- files ----------------------------------------------------------------------------------------------------------
     Trouble(
+        "damaged-state",
+        "A state of training is damaged",
+        FORMAT,
+        r"no state of training",
+        "state/training.npz: no state of training, or a damaged one (File is not a zip file); remove "
+        "state/training.npz to begin anew, or put a copy of it there",
+        "What `--resume` or `mx.resuming.Training` keeps was cut short or changed after it was written. It is written whole or not "
+        "at all, so that a disk, a copy or another program did that.",
+        (
+            "Put a copy of it back, where there is one.",
+            "Remove the file: training begins anew.",
+        ),
+    ),
+    Trouble(
         "damaged-file",
         "A file is damaged or cut short",
         FORMAT,
@@ -530,6 +544,22 @@ TROUBLES = (
         ("Report it with that file. `gluonnx reduce` often makes a model of a few nodes that shows the same.",),
     ),
     # -- MXNet's Python API ---------------------------------------------------------------------------------------------
+    Trouble(
+        "state-of-another-program",
+        "Training does not go on from a state",
+        "hybrid.core.error.MXNetError",
+        r": the state |to begin anew",
+        "state/training.npz: the state is of the optimizer Adam, and this program has SGD, which cannot go on from its "
+        "numbers. Start it with Adam, or remove state/training.npz to begin anew",
+        "`--resume` or `mx.resuming.Training` found a state, and the program is not the one that wrote it: another network, kind "
+        "of optimizer, number of epochs or ranks, or other batches in the midst of an epoch. To go on all the same would train "
+        "something else without a word.",
+        (
+            "Start the program as it was; [the tutorial](tutorials/training-script.md#going-on-after-it-was-killed) says what may "
+            "change.",
+            "Remove the file that the message names, or name another folder, to begin anew.",
+        ),
+    ),
     Trouble(
         "mxnet-error",
         "MXNetError",

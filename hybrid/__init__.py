@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         random,
         recordio,
         registry,
+        resuming,
         rnn,
         runtime,
         symbol,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import subprocess
@@ -111,6 +112,14 @@ def test_data_that_cannot_say_where_it_stands(tmp_path: Path) -> None:
         resuming.Training(tmp_path, net=net, every=0)
     with pytest.raises(MXNetError, match="wanted net"):
         resuming.Training(tmp_path)
+
+
+def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, test in enumerate(doctest.DocTestFinder(exclude_empty=True).find(resuming.Training)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        assert doctest.DocTestRunner().run(test).failed == 0
 
 
 class _Two(mx.gluon.HybridBlock):
