@@ -41,9 +41,9 @@ __all__ = ["Training"]
 NAME = "training.npz"
 VERSION = 1
 COUNTS = {"num_update", "idx2name", "param_dict", "sym_info", "_all_index_update_counts", "_index_update_count"}
-"""What an optimizer holds besides what it was told."""
+"""Attributes of optimizers that are not what they were told."""
 LOSS_SCALE = ("_loss_scale", "_next_loss_scale", "_unskipped")
-"""What a scale of losses becomes as it goes."""
+"""Attributes that change as a scale of losses goes."""
 _END: Any = object()
 
 
@@ -113,7 +113,7 @@ class Training:
         self._gone = -1
         """The epoch whose batches are gone through, or were the last."""
         self._data: dict[str, Any] = {}
-        """What the batches of an epoch are like: how many, and how many examples the first has, where that can be known."""
+        """Marks of the batches of an epoch: how many, and how many examples the first has, where that can be known."""
         self._asked = self._asked_now()
         if self._folder is not None:
             if os.path.exists(self._folder) and not os.path.isdir(self._folder):
@@ -260,7 +260,7 @@ class Training:
         )
 
     def _asked_now(self) -> dict[str, Any] | None:
-        """What the program asks of its optimizer, before anything has trained; None where there is none."""
+        """Kind and settings of the optimizer that the program asks for, before it has trained; None without one."""
         optimizer = self._optimizer()
         if optimizer is None:
             return None
@@ -482,7 +482,7 @@ class Training:
             block._to_trace = traced.get(path)
 
     def _waiting(self, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """What is known of parameters that go on waiting for their shapes, and did not where the state was written."""
+        """Shapes and dtypes of parameters that go on waiting for their shapes, and did not where the state was written."""
         if self._net is None:
             return {}
         without = json.loads(bytes(found["without"])) if "without" in found else None
@@ -519,7 +519,7 @@ def _hybrid_blocks(block: Any, path: str = "") -> Iterator[tuple[str, HybridBloc
 
 
 def _asked(optimizer: Any) -> dict[str, tuple[Any, Any]]:
-    """What an optimizer that has not trained was told, by name: (as JSON has it, the value)."""
+    """Settings that an optimizer that has not trained was told, by name: (as JSON has it, the value)."""
     found = {name: (_plain(value), value) for name, value in vars(optimizer).items() if name not in COUNTS}
     return {name: (said, value) for name, (said, value) in found.items() if said is not _END}
 

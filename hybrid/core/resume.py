@@ -1,4 +1,4 @@
-"""What ``python -m hybrid --resume`` asks of this process, and whether anything heeds it."""
+"""The wishes of ``python -m hybrid --resume`` for this process, and whether anything heeds them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Settings:
     told = False
     """True once the program was told that nothing does."""
     trainings = 0
-    """How many keep their states there; each has a file of its own."""
+    """Number of those that keep their states there, each in a file of its own."""
 
 
 def tell_if_unkept() -> None:

@@ -95,9 +95,9 @@ class HybridBlock(Block):
         """Fast calls like those that have been made, by the shape of the input; None where there is none."""
         self._traced: list[Any] = []
         self._traced_in = (False, False)
-        """Whether autograd was recording, and in training mode, when it was traced."""
+        """True for recording, and for training mode, when it was traced."""
         self._to_trace: dict[str, Any] | None = None
-        """How another process had traced it, of whose training this one goes on (hybrid/resuming.py)."""
+        """The way in which another process had traced it, of whose training this one goes on (hybrid/resuming.py)."""
         self._seen_changes = -1
         self._in_format: Format = None
         self._out_format: Format = None
@@ -257,7 +257,7 @@ class HybridBlock(Block):
         return self._cached_graph
 
     def _how_traced(self) -> dict[str, Any] | None:
-        """What a process that never runs it needs to trace it as it was traced here, as JSON has it; None where it was not."""
+        """The way in which it was traced, as JSON has it, for a process that never runs it; None where it was not."""
         if not self._cached_graph or not self._active:
             return self._to_trace
         faces = [variable is not as_nd(variable) for variable in self._cached_graph[0]]
@@ -644,7 +644,7 @@ class HybridBlock(Block):
 
 
 def _filled(form: Format, made: Iterator[Symbol]) -> Any:
-    """What _flatten would take apart into that format, of symbols that are made one by one."""
+    """Arguments that _flatten would take apart into that format, of symbols that are made one by one."""
     if isinstance(form, list):
         return [_filled(part, made) for part in form]
     return None if form == -1 else next(made)
