@@ -190,7 +190,10 @@ class Training:
             return
         done, begin = self._batch, self._begin
         if begin is not None:
-            _stand(data, begin["place"], self._epoch)
+            try:
+                _stand(data, begin["place"], self._epoch)
+            except MXNetError as error:
+                raise MXNetError(f"{self._path()}: the state is of other data: {error}; {self._anew()}") from error
             _set_randoms(begin["random"])
         else:
             begin = {"random": _randoms(), "place": _standing(data)}

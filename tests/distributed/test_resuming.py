@@ -332,11 +332,11 @@ def test_layers_that_wait_for_their_shapes(tmp_path: Path) -> None:
         resuming.Training(tmp_path / "other", net=mx.gluon.nn.Dense(1, in_units=1))
 
 
-def _fit(epochs: int) -> tuple[Any, int]:
+def _fit(epochs: int, rows: int = 6, size: int = 2) -> tuple[Any, int]:
     """Fit a module: (it, the batches that it took)."""
     net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, name="top")
     module = mx.mod.Module(mx.sym.LinearRegressionOutput(net, name="out"), label_names=["out_label"])
-    data = mx.io.NDArrayIter(np.ones((6, 2)), np.ones(6), batch_size=2, label_name="out_label")
+    data = mx.io.NDArrayIter(np.ones((rows, 2)), np.ones(rows), batch_size=size, label_name="out_label")
     seen: list[Any] = []
     module.fit(data, eval_metric="mse", num_epoch=epochs, batch_end_callback=seen.append)
     return module, len(seen)
@@ -349,6 +349,32 @@ def test_each_fit_of_a_program_has_a_state_of_its_own(tmp_path: Path, monkeypatc
         monkeypatch.setattr(Settings, "trainings", 0)
         assert [_fit(2)[1], _fit(2)[1]] == taken
     assert sorted(os.listdir(tmp_path)) == ["training-2.npz", "training.npz"]
+
+
+def test_a_fit_on_other_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Settings, "folder", str(tmp_path))
+    monkeypatch.setattr(Settings, "used", False)
+    monkeypatch.setattr(Settings, "every", 2)
+
+    def cut_off(run: Any, *state: Any) -> None:
+        save(run, *state)
+        raise KeyboardInterrupt
+
+    save = resuming.Training._save
+    monkeypatch.setattr(Settings, "trainings", 0)
+    monkeypatch.setattr(resuming.Training, "_save", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        _fit(1)
+    monkeypatch.setattr(resuming.Training, "_save", save)
+    for other, says in (
+        ({"rows": 8}, "other data: NDArrayIter: got a place in 6 examples, wanted one in 8; remove .* to begin anew"),
+        ({"size": 3}, "a batch has 2 examples, and this program's has 3"),
+    ):
+        monkeypatch.setattr(Settings, "trainings", 0)
+        with pytest.raises(MXNetError, match=f"training.npz: the state is .*{says}"):
+            _fit(1, **other)
+    monkeypatch.setattr(Settings, "trainings", 0)
+    assert _fit(1)[1] == 1
 
 
 def test_an_iterator_over_other_examples_stands_nowhere() -> None:
