@@ -76,7 +76,7 @@ def _first_that_runs(engine: Engine, case: Case, tell: Progress, notes: list[str
                 raise
             problem = f"{engine.label} refuses it ({str(error).splitlines()[0]})"
         else:
-            problem = _out_of_scale(outputs, usual) if current.kind in ("wide", "edges") else ""
+            problem = out_of_scale(outputs, usual) if current.kind in ("wide", "edges") else ""
             if not problem:
                 return current, outputs
         current = None if current.milder is None else current.milder()
@@ -89,7 +89,7 @@ VANISHED = 1e-4
 """Part of its usual largest number below which an output has vanished: what a sigmoid makes of -40 is a matter of how it rounds."""
 
 
-def _out_of_scale(outputs: Arrays, usual: Arrays) -> str:
+def out_of_scale(outputs: Arrays, usual: Arrays) -> str:
     """Fault of numbers that are compared with those of usual inputs; empty when nothing is."""
     for name, array in outputs.items():
         if name not in usual or not is_float(array.dtype) or not array.size or not usual[name].size:

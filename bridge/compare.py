@@ -72,6 +72,8 @@ def as_tolerance(limits: Tolerance | tuple[float, float] | None) -> Tolerance | 
     """(atol, rtol), as NumPy means them, as a Tolerance. Raises BadInput for limits that nothing or everything would meet (NaN)."""
     if limits is None:
         return None
+    if not isinstance(limits, tuple | list) or not 2 <= len(limits) <= 3:
+        raise BadInput(f"got tolerance {limits!r}, wanted (atol, rtol), such as (1e-5, 1e-4)")
     atol, rtol, *scaled = limits
     limits = Tolerance(atol, rtol, *map(bool, scaled))
     if not (0 <= limits.atol < np.inf and 0 <= limits.rtol < np.inf):

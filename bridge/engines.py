@@ -37,7 +37,7 @@ from . import runtime
 from .compare import FACTOR, coarsest, compare, distance
 from .cut import MADE, cut_out, inner_outputs, widened_model
 from .exact import Exact, widen
-from .models import BadInput, Model, specs_of_onnx, split_inputs, too_large
+from .models import BadInput, Model, missing_words, specs_of_onnx, split_inputs, too_large
 
 Arrays = dict[str, np.ndarray]
 
@@ -217,7 +217,7 @@ class NativeEngine:
         self.program = Program(model.graph, model.params, facts=model.facts, precision=precision, native=not plain)
         free, missing = split_inputs(model, named or {})
         if missing:
-            raise BadInput(*(f"missing parameter {n}" for n in missing))
+            raise BadInput(*missing_words(model, missing))
         self.inputs = tuple(free)
         self._cut: tuple[frozenset[str], dict[str, Entry]] | None = None
         self._by_numpy: tuple[Arrays, list[np.ndarray]] | None = None

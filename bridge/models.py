@@ -39,7 +39,7 @@ from hybrid.passes.strip_labels import label_names, strip_labels
 from .archives import is_archive, sizes_beside, symbol_in, unpacked
 from .cut import cut_at
 from .heads import without_training_heads
-from .paths import BadInput, file_of, newest_params, symbols_of
+from .paths import BadInput, file_of, listed, newest_params, symbols_of
 from .structural import is_structural, match
 
 
@@ -499,6 +499,23 @@ def _by_names_of_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> tuple[dic
         f"{len(found)} parameters have names of save_parameters and were matched by kind, shape and order: {shown}, ..."
     )
     return {mine: arrays[theirs] for mine, theirs in found.items()}, (note,)
+
+
+def missing_words(model: Model, missing: list[str]) -> list[str]:
+    """Words for missing parameters, the reason first."""
+    if not missing:
+        return []
+    if model.params_path is None and not model.params:
+        return [
+            f"no .params file was found beside the symbol, and {listed(missing, 3)} are missing; give it as the second argument",
+            *(f"missing parameter {n}" for n in missing),
+        ]
+    where = model.params_path or "the parameters given"
+    problems = [f"missing parameter {n}: neither in {where} nor an input" for n in missing]
+    extra = model.extra_params()
+    if extra:
+        problems.insert(0, f"in {where} are {len(extra)} other parameters: {listed(extra)}")
+    return problems
 
 
 def names_to_fill(model: Model, named: Mapping[str, Any] | None = None) -> list[str]:

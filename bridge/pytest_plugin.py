@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from .result import VerifyResult
 
 LONGEST = 120  # characters of the name of a report
+OPTIONS = ("params", "outputs", "ranges", "seed", "runs", "engine", "draws")
+"""Those of check_recorded that are record's."""
+WARNED = ("no input that was tried", "the recorded draw of")
+"""Beginnings of what is told of a test that passes too: that it says less than it seems to."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,16 +90,22 @@ class Gluonnx:
         seed: int = 0,
         runs: int = 1,
         little: bool = False,
+        **other: Any,
     ) -> VerifyResult:
         """Assert that two models are equivalent, or that one gives what was recorded; gives the result.
 
         a, b, inputs, params, names, ranges, outputs, seed, runs: as bridge.verify takes them. baseline: its expected, without which
         b is needed. tolerance: (atol, rtol), or rules as in gluonnx.toml: {"atol": 1e-5, "fc1_output": {"cosine": 0.9999}}. little:
-        True where agreement that says little (of constant or saturated outputs) is enough."""
+        True where agreement that says little (of constant or saturated outputs) is enough.
+
+        Warns where a pass says less than it seems to: of an atol as large as the outputs, and of models that differ where none of the
+        inputs reaches. Raises TypeError for arguments that there are not (other)."""
         __tracebackhide__ = True
+        _refuse(other, "assert_equivalent", ())
         from . import verify
         from .project.check import judged
         from .project.config import Rules, as_rules
+        from .project.standing import loose
 
         a, b, inputs, baseline, params = map(self._found, (a, b, inputs, baseline, params))
         told: dict[str, Any] = {
@@ -112,6 +123,8 @@ class Gluonnx:
             result = judged(Rules(), lambda _limits: verify(a, b, tolerance=tolerance, **told))
         if result.verdict == "not equivalent" or (result.verdict == "says little" and not little):
             raise AssertionError(self._message(result))
+        for words in (*loose(result.differences), *(w for w in result.warnings if w.startswith(WARNED))):
+            warnings.warn(words, stacklevel=2)
         return result
 
     def check_recorded(
@@ -125,6 +138,7 @@ class Gluonnx:
         model, inputs, options (params, outputs, ranges, seed, runs): as bridge.record takes them. name: by default the test's.
         tolerance: as assert_equivalent takes it."""
         __tracebackhide__ = True
+        _refuse(options, "check_recorded", OPTIONS)
         from . import load_recording, record
 
         model, inputs, params = map(self._found, (model, inputs, options.pop("params", None)))
@@ -138,19 +152,25 @@ class Gluonnx:
             pytest.fail(f"no recording yet: wrote {place}; look at it, commit it, and run again", pytrace=False)
         kept = load_recording(place)
         if self._asked("gluonnx_update", "regen_all", "force_regen") and not kept.by_mxnet:
-            recording = record(model, kept if inputs is None else inputs, place, **told)
+            recording = record(model, kept if inputs is None and not kept.drawn else inputs, place, **told)
             if self._asked("force_regen"):
                 pytest.fail(f"--force-regen: wrote {place} anew", pytrace=False)
             return recording
-        self._assert_inputs(kept, model, inputs, place)
+        self._assert_inputs(kept, model, inputs, place, options)
         self.assert_equivalent(
             model, baseline=kept, tolerance=tolerance, params=params, outputs=options.get("outputs"), little=True
         )
         return kept
 
-    def _assert_inputs(self, kept: Recording, model: Any, inputs: Any, place: Path) -> None:
-        """Fail where arrays that are given are others than those recorded."""
+    def _assert_inputs(self, kept: Recording, model: Any, inputs: Any, place: Path, options: Mapping[str, Any]) -> None:
+        """Fail where arrays that are given, or what is said of draws, are others than those recorded."""
         __tracebackhide__ = True
+        told = f"{place} was recorded on other inputs; --gluonnx-update records it anew"
+        if kept.drawn:
+            ranges = {n: list(map(float, ends)) for n, ends in (options.get("ranges") or {}).items()}
+            seed = options.get("seed", 0)
+            if kept.facts.get("ranges") != ranges or kept.facts.get("seed", seed) != seed:
+                pytest.fail(told, pytrace=False)
         if inputs is None:
             return
         import numpy as np
@@ -160,15 +180,15 @@ class Gluonnx:
         from .recorded import feeds_of
 
         given = [as_specs(each) for each in feeds_of(inputs, open_model(model))]
-        same = len(given) == len(kept.runs) and all(
+        same = len(given) == len(kept.asked) and all(
             n in run.inputs
             and run.inputs[n].shape == spec.shape
             and (n not in arrays or np.array_equal(run.inputs[n], arrays[n]))
-            for (specs, arrays), run in zip(given, kept.runs)
+            for (specs, arrays), run in zip(given, kept.asked)
             for n, spec in specs.items()
         )
         if not same:
-            pytest.fail(f"{place} was recorded on other inputs; --gluonnx-update records it anew", pytrace=False)
+            pytest.fail(told, pytrace=False)
 
     def _asked(self, *options: str) -> bool:
         """True where one of these options was given; some are those of another plugin, which may not be there."""
@@ -205,6 +225,19 @@ class Gluonnx:
         report.save(report.verify_table(result), path, command, result.as_dict())
         root = self._item.config.rootpath
         return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def _refuse(given: Mapping[str, Any], function: str, known: Sequence[str]) -> None:
+    """Raise TypeError for arguments that a function has not, with what to give for those that others call so."""
+    __tracebackhide__ = True
+    unknown = [n for n in given if n not in known]
+    if not unknown:
+        return
+    limits = [n for n in unknown if n in ("atol", "rtol", "cosine")]
+    hint = (
+        '; give tolerance=(atol, rtol), or rules such as tolerance={"atol": 1e-5, "cosine": 0.9999}' if limits else ""
+    )
+    raise TypeError(f"gluonnx.{function} has no {', '.join(unknown)}{hint}")
 
 
 def _file_name(text: str) -> str:

@@ -14,7 +14,7 @@ import os
 import platform
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -22,19 +22,25 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import onnxruntime
 
+from hybrid.core.error import MXNetError
 from hybrid.formats.files import replacing
 
-from .cases import make_case
-from .engines import Arrays, Engine, engine_for
+from .answers import out_of_scale
+from .cases import Cases, further_cases
+from .draws import KINDS, Kind, Seen
+from .engines import Arrays, Engine, EngineError, OutOfTime, engine_for
 from .inputs import Feeds, Inputs, as_specs, load_feeds, save_arrays, sources_of
 from .job import check_target
 from .models import BadInput, Model, described, names_to_fill, open_model
 from .printable import printable
+from .result import Case
 from .run import run
 
 FACTS = "gluonnx"
 """The member that says where a recording comes from."""
 FORMAT = 1
+MADE_UP = ("wide", "edges")
+"""Kinds of draws that nobody asked for, which an engine may refuse."""
 MEMBER = re.compile(r"(\d{1,9})/(inputs|outputs)/(.+)", re.DOTALL)
 LONGEST_FACTS = 1 << 22  # bytes
 
@@ -85,6 +91,24 @@ class Recording:
     def by_mxnet(self) -> bool:
         """True where MXNet itself computed the outputs."""
         return self.by.startswith("MXNet")
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The way in which each run's inputs were drawn ("expected", "wide", "edges"), "given" where none was; a recording that
+        does not say it has "given" throughout."""
+        said = self.facts.get("kinds")
+        known = isinstance(said, list | tuple) and len(said) == len(self.runs)
+        return tuple(map(str, said)) if known else ("given",) * len(self.runs)
+
+    @property
+    def drawn(self) -> bool:
+        """True where all inputs were drawn, so that they can be drawn again."""
+        return "given" not in self.kinds
+
+    @property
+    def asked(self) -> tuple[RecordedRun, ...]:
+        """The runs that somebody asked for, without the draws that were made up besides."""
+        return tuple(r for r, kind in zip(self.runs, self.kinds) if kind not in MADE_UP)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the .npz to a path."""
@@ -242,12 +266,17 @@ def record(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     seed: int = 0,
     runs: int = 1,
+    draws: Sequence[Kind] = KINDS,
 ) -> Recording:
     """Run a model and keep what went in and what came out, for ``verify(..., expected=)`` to hold later models against.
 
+    What is drawn is drawn in the ways that a verification draws: as the network expects its inputs, wider, and at the edges, so
+    that bounds inside (the 6 of a relu6) are reached.
+
     model: what open_model takes. inputs: arrays or shapes by name, an .npz, a folder of them, an earlier recording (of which the
     inputs are taken), or a list of these, a run each; what is not given is drawn. output: the .npz to write. engine, outputs: as
-    run takes them. ranges: (low, high) of what is drawn, by name. runs: how many sets are drawn, where all is.
+    run takes them. ranges: (low, high) of what is drawn, by name. runs: how many sets are drawn, where all is. draws: the kinds
+    of draws, "expected" (which there is always), "wide" and "edges".
     Raises BadInput, EngineError or hybrid's errors.
     seed: of the numbers that are drawn.
 
@@ -267,16 +296,51 @@ def record(
     if runs > 1 and inputs is None:
         sets = sets * runs
     own = engine_for(opened, sets[0])
-    recorded = []
+
+    def ran(case: Case) -> RecordedRun:
+        feeds = {n: a for n, a in case.feeds.items() if n in own.inputs}
+        return RecordedRun(feeds, dict(run(opened, feeds, engine=engine, outputs=outputs)))
+
+    recorded, kinds = [], []
+    found: dict[Any, tuple[Cases, int, dict[str, Seen]]] = {}
     for number, given in enumerate(sets):
         specs, arrays = as_specs(given)
-        case = make_case(own, own, specs, arrays, seed + number, ranges=ranges, files=sources_of(given))
-        feeds = {n: a for n, a in case.feeds.items() if n in own.inputs}
-        recorded.append(RecordedRun(feeds, dict(run(opened, feeds, engine=engine, outputs=outputs))))
-    kept = Recording(tuple(recorded), _own_facts(opened, own, engine, seed), None if output is None else Path(output))
+        cases = Cases(own, own, specs, arrays, ranges=ranges, files=sources_of(given))
+        key = number if arrays else tuple((n, s.shape) for n, s in sorted(specs.items()))
+        seen = found.setdefault(key, (cases, seed + number, {}))[2] if cases.drawn else {}
+        case = cases.case(seed + number, seen=seen)
+        recorded.append(ran(case))
+        kinds.append(case.kind)
+    for cases, first, seen in found.values():  # of several sets of the same sizes once
+        for each in further_cases(cases, first, seen, draws):
+            answer = _made_up(each, ran, recorded[first - seed].outputs)
+            if answer is not None:
+                recorded.append(answer)
+                kinds.append(each.kind)
+    facts = _own_facts(opened, own, engine, seed)
+    facts |= {"kinds": kinds, "ranges": {n: list(map(float, ends)) for n, ends in (ranges or {}).items()}}
+    kept = Recording(tuple(recorded), facts, None if output is None else Path(output))
     if output is not None:
         kept.save(output)
     return kept
+
+
+def _made_up(case: Case, ran: Callable[[Case], RecordedRun], usual: Arrays) -> RecordedRun | None:
+    """The run of a case that nobody asked for, or of the first milder one that the model takes; None where it takes none."""
+    current: Case | None = case
+    while current is not None:
+        try:
+            found = ran(current)
+        except OutOfTime:
+            raise
+        except (EngineError, MXNetError, BadInput):
+            if not current.made_up:
+                raise
+        else:
+            if case.kind not in MADE_UP or not out_of_scale(found.outputs, usual):
+                return found
+        current = None if current.milder is None else current.milder()
+    return None
 
 
 def _own_facts(model: Model, own: Engine, engine: str | None, seed: int) -> dict[str, Any]:

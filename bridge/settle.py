@@ -14,7 +14,7 @@ from hybrid.ir.graph import Entry, Node
 from hybrid.ops.elementwise import Elementwise
 from hybrid.passes.strip_labels import label_names
 
-from .models import Model, check_dtypes, check_params, check_sizes, split_inputs
+from .models import Model, check_dtypes, check_params, check_sizes, missing_words, split_inputs
 from .paths import BadInput, listed
 
 USUAL = {3: (1, 3, 128), 4: (1, 3, 224, 224), 5: (1, 3, 16, 112, 112)}
@@ -25,7 +25,7 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
     """Specs for all inputs. Raises BadInput listing every missing parameter, unknown name and input without a shape."""
     assert model.graph is not None
     free, missing = split_inputs(model, specs)
-    problems = _missing(model, missing)
+    problems = missing_words(model, missing)
     problems += [_unknown(model, n, free) for n in (*specs, *dynamic) if n not in free]
     if problems:
         raise BadInput(*dict.fromkeys(problems))
@@ -107,23 +107,6 @@ def with_sizes_beside(model: Model, specs: dict[str, Spec], free: list[str]) -> 
         if name in free and (name not in out or out[name].shape is None):
             out[name] = out[name]._replace(shape=shape) if name in out else Spec(shape)
     return out
-
-
-def _missing(model: Model, missing: list[str]) -> list[str]:
-    """Words for missing parameters, the reason first."""
-    if not missing:
-        return []
-    if model.params_path is None and not model.params:
-        return [
-            f"no .params file was found beside the symbol, and {listed(missing, 3)} are missing; give it as the second argument",
-            *(f"missing parameter {n}" for n in missing),
-        ]
-    where = model.params_path or "the parameters given"
-    problems = [f"missing parameter {n}: neither in {where} nor an input" for n in missing]
-    extra = model.extra_params()
-    if extra:
-        problems.insert(0, f"in {where} are {len(extra)} other parameters: {listed(extra)}")
-    return problems
 
 
 def _ranks(model: Model, specs: Mapping[str, Spec]) -> list[str]:

@@ -170,8 +170,8 @@ def verify(
     )
     if recording is not None:
         result = with_recording(result, recording, left, right, cases[0].names, limits, bool(outputs), progress)
-    elif half is None and result.verdict == "equivalent":
-        result = with_warnings(result, _unreached(first, second))
+    if half is None and result.verdict == "equivalent":
+        result = with_warnings(result, told_apart_by_none(first, second))
     if half is not None:
         note = f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"
         result = with_warnings(result, [note])
@@ -179,7 +179,7 @@ def verify(
     return with_names(result, first.name, second.name, time.perf_counter() - start, identified)
 
 
-def _unreached(first: Model, second: Model) -> list[str]:
+def told_apart_by_none(first: Model, second: Model) -> list[str]:
     """The warning of what differs although all inputs that were tried give the same."""
     try:
         found = unreached(first, second)

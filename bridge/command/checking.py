@@ -39,7 +39,10 @@ def check(
     ] = None,
     junit_to: Annotated[Path | None, typer.Option("--junit", help="Also as JUnit XML.")] = None,
     fail_on: Annotated[
-        str | None, typer.Option(help="Some of differs,says-little,missing; by default what the file says, or all.")
+        str | None,
+        typer.Option(
+            help="Some of differs,says-little,missing,changed; by default what the file says, or the first three."
+        ),
     ] = None,
     on_github: Annotated[
         bool, typer.Option("--github", help="Also annotations, and the step's summary in GITHUB_STEP_SUMMARY.")

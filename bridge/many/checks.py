@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..project.check import CheckResult, FileResult
+from ..project.check import CheckResult, FileResult, with_reasons
 from ..project.config import Entry, load_project
 from .children import Task
 from .notes import NOTES, Notes, key_of, read_with
@@ -49,7 +49,7 @@ def check_all(
             notes.write(names[number], keys[number], {"model": entry.name, "files": [f.as_dict() for f in files]})
         tell(len(found), len(names), entry.name)
     reasons = project.fail_on if fail_on is None else fail_on
-    files = tuple(file for n in range(len(names)) for file in found[n])
+    files = with_reasons([file for n in range(len(names)) for file in found[n]], reasons)
     if notes is not None and all(f.status == "ok" for f in files):
         shutil.rmtree(notes.folder, ignore_errors=True)
         with suppress(OSError):  # notes of other commands are in it
@@ -86,4 +86,6 @@ def _file(told: Mapping[str, Any]) -> FileResult:
         largest=None if told["largest"] is None else float(told["largest"]),
         before=None if told["before"] is None else float(told["before"]),
         seconds=told["seconds"],
+        changed=tuple(told.get("changed", ())),
+        notes=tuple(told.get("notes", ())),
     )

@@ -22,13 +22,16 @@ from ..paths import SizesWanted, file_of
 from ..printable import message
 from ..recorded import Recording, is_recording, load_recording, record, with_facts
 from ..result import Progress, VerifyResult
-from ..verify import verify
+from ..verify import told_apart_by_none, verify
 from .config import NAME, REASONS, Entry, Project, Rule, Rules, load_project
+from .standing import HELD, changed_files, hashes_of, loose, other_inputs, stale, unreached_bounds
 
-Status = Literal["ok", "differs", "says-little", "missing", "bad", "failed"]
-"""bad: what was given cannot be used; failed: a runtime did not run it."""
+Status = Literal["ok", "changed", "differs", "says-little", "missing", "bad", "failed"]
+"""changed: the numbers are those of the baseline, the contents of a file are not, and that is a reason to fail; bad: what was given
+cannot be used; failed: a runtime did not run it."""
 WORDS: Mapping[str, str] = {
     "ok": "ok",
+    "changed": "CHANGED",
     "differs": "FAIL",
     "says-little": "says little",
     "missing": "MISSING",
@@ -37,6 +40,7 @@ WORDS: Mapping[str, str] = {
 }
 EXITS: Mapping[str, int] = {
     "differs": exits.NOT_EQUIVALENT,
+    "changed": exits.NOT_EQUIVALENT,
     "bad": exits.BAD_INPUT,
     "missing": exits.BAD_INPUT,
     "failed": exits.RUNTIME,
@@ -63,7 +67,8 @@ class FileResult:
     file: str
     """Path of the file that is held to it."""
     status: Status
-    """"ok", "differs", "says-little", "missing", "bad" (what was given cannot be used) or "failed" (a runtime did not run it)."""
+    """"ok", "changed" (the same numbers of another file, where that is a reason to fail), "differs", "says-little", "missing", "bad"
+    (what was given cannot be used) or "failed" (a runtime did not run it)."""
     detail: str = ""
     """Words for what is wrong; empty where nothing is."""
     largest: float | None = None
@@ -76,6 +81,10 @@ class FileResult:
     """Seconds that it took."""
     again: bool = False
     """True where an earlier run found this, and nothing that it depends on has changed."""
+    changed: tuple[str, ...] = ()
+    """Words for files that are others than those the baseline is of."""
+    notes: tuple[str, ...] = ()
+    """Words for what else is to be known of the verdict."""
 
     @property
     def change(self) -> str:
@@ -91,6 +100,7 @@ class FileResult:
         told = {
             k: getattr(self, k) for k in ("model", "file", "status", "detail", "largest", "before", "seconds", "again")
         }
+        told |= {"changed": list(self.changed), "notes": list(self.notes)}
         return {**told, "verification": None if self.result is None else self.result.as_dict()}
 
 
@@ -133,6 +143,12 @@ class CheckResult:
     def ok(self) -> bool:
         """True where nothing is a reason to fail."""
         return not self.exit_status
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Words for what is to be known beside the verdicts: of baselines that were written, of files that have changed."""
+        of_files = (f"{f.model}: {f.file}: {words}" for f in self.files for words in (*f.changed, *f.notes))
+        return (*self.updated, *of_files)
 
     @property
     def summary(self) -> str:
@@ -183,23 +199,34 @@ def check(
     files: list[FileResult] = []
     updated: list[str] = []
     for entry in project.entries:
-        baseline = None
+        baseline, words = None, []
         if update and entry.baseline is not None:
             try:
                 baseline, words = _updated(entry, tell)
-                updated += [f"{entry.name}: {w}" for w in words]
             except (BadInput, EngineError, MXNetError, OSError) as error:
                 files.append(_problem(entry, entry.files[0], error, 0.0))
                 continue
-        results = [f for f in _Check(entry, baseline, tell).run()]
+        checked = _Check(entry, baseline, tell)
+        results = checked.run()
         if baseline is not None and not baseline.by_mxnet:
-            measured = {f.file: f.largest for f in results if f.largest is not None}
-            if baseline.facts.get("measured") != measured:
-                with_facts(baseline, measured=measured).save(entry.path(entry.baseline or ""))
-            results = [replace(f, before=measured.get(f.file)) for f in results]
+            results, words = _kept(checked, results, words)
+        if baseline is not None:
+            updated += [f"{entry.name}: {w}" for w in words]
         files += results
     reasons = project.fail_on if fail_on is None else fail_on
-    return CheckResult(tuple(files), reasons, tuple(updated), project.alone, time.perf_counter() - start)
+    told = with_reasons(files, reasons)
+    return CheckResult(told, reasons, tuple(updated), project.alone, time.perf_counter() - start)
+
+
+def with_reasons(files: Sequence[FileResult], reasons: Sequence[str]) -> tuple[FileResult, ...]:
+    """The results, those of changed files with the status that they have where that is a reason to fail, or is none."""
+    status: Status = "changed" if "changed" in reasons else "ok"
+    return tuple(
+        replace(f, status=status, detail="; ".join(f.changed) if status == "changed" else "")
+        if f.changed and f.status in ("ok", "changed")
+        else f
+        for f in files
+    )
 
 
 class _Check:
@@ -208,7 +235,9 @@ class _Check:
     def __init__(self, entry: Entry, baseline: Recording | None, tell: Progress):
         """baseline: the one to take in place of that in its file."""
         self.entry, self.tell, self.baseline = entry, tell, baseline
+        self.fresh = baseline is not None
         self.opened: dict[str, Model] = {}
+        self.verified: dict[tuple[str, Tolerance | None], VerifyResult] = {}
 
     def run(self) -> list[FileResult]:
         entry = self.entry
@@ -223,7 +252,30 @@ class _Check:
                 self.baseline = load_recording(place)
         except BadInput as error:
             return [_problem(entry, file, error, 0.0) for file in entry.files]
-        return [self._file(file) for file in entry.files]
+        notes, other = [], self._other_inputs()
+        if other and self.baseline.by_mxnet:
+            notes.append(
+                f"{entry.baseline} is by {self.baseline.by}, with other inputs than {NAME} has ({other}): its own are what counts"
+            )
+        elif other:
+            return [FileResult(entry.name, file, "bad", stale(entry, other)) for file in entry.files]
+        old = not self.baseline.by_mxnet and "kinds" not in self.baseline.facts
+        if old and isinstance(entry.inputs, Mapping):
+            notes.append(
+                f"{entry.baseline} has draws of one kind, by an older gluonnx: gluonnx check --update draws wider too"
+            )
+        first, *others = [self._file(file) for file in entry.files]
+        return [replace(first, notes=(*notes, *first.notes)), *others]
+
+    def _other_inputs(self) -> str:
+        """Words for inputs in gluonnx.toml that the baseline was not recorded with; empty for one that was just recorded."""
+        assert self.baseline is not None
+        if self.fresh and not self.baseline.by_mxnet:
+            return ""
+        try:
+            return other_inputs(self.entry, self.baseline, self._open(self.entry.files[0]))
+        except (BadInput, MXNetError, OSError):
+            return ""  # of a file that is told of as it is checked
 
     def _file(self, file: str) -> FileResult:
         start = time.perf_counter()
@@ -235,8 +287,9 @@ class _Check:
         self.tell(f"{self.entry.name}: {file}")
         try:
             result = judged(self.entry.rules.of(file), lambda limits: self._verify(file, limits))
-            if result.verdict == "not equivalent" and self.baseline is not None and file != self.entry.files[0]:
+            if result.verdict == "not equivalent" and self.baseline is not None:
                 result = self._located(file, result)
+            changed = self._changed(file)
         except (BadInput, EngineError, MXNetError, OSError) as error:
             return _problem(self.entry, file, error, time.perf_counter() - start)
         before = self.baseline.facts.get("measured", {}).get(file) if self.baseline else None
@@ -249,7 +302,26 @@ class _Check:
             else "ok"
         )
         seconds = time.perf_counter() - start
-        return FileResult(self.entry.name, file, status, _detail(result), largest, before, result, seconds)
+        told = (self.entry.name, file, status, _detail(result), largest, before, result, seconds)
+        notes = (*loose(result.differences), *_left_out(result))
+        if status == "ok" and self.baseline is not None and (changed or self.fresh):
+            notes += self._not_reached(file)
+        return FileResult(*told, changed=tuple(changed), notes=notes)
+
+    def _not_reached(self, file: str) -> tuple[str, ...]:
+        """The warning of what differs between a file and the model's first although the baseline's inputs tell them not apart."""
+        first = self.entry.files[0]
+        if file == first or not _is_there(self.entry, first):
+            return ()
+        try:
+            return tuple(told_apart_by_none(self._open(first), self._open(file)))
+        except (BadInput, MXNetError):
+            return ()
+
+    def _changed(self, file: str) -> list[str]:
+        if self.baseline is None or self.fresh:
+            return []
+        return changed_files(self.baseline, file, hashes_of(self._open(file)), file == self.entry.files[0])
 
     def _open(self, file: str) -> Model:
         if file not in self.opened:
@@ -267,6 +339,11 @@ class _Check:
         return {n: m for n, m in self.entry.map.items() if m in own and n not in own} or None
 
     def _verify(self, file: str, limits: Tolerance | None) -> VerifyResult:
+        if (file, limits) not in self.verified:
+            self.verified[file, limits] = self._verified(file, limits)
+        return self.verified[file, limits]
+
+    def _verified(self, file: str, limits: Tolerance | None) -> VerifyResult:
         entry = self.entry
         told: dict[str, Any] = {"names": self._names(file), "tolerance": limits, "outputs": list(entry.outputs) or None}
         if self.baseline is not None:
@@ -282,21 +359,32 @@ class _Check:
         return verify(first, second, inputs=given, ranges=entry.ranges, seed=entry.seed, runs=entry.runs, **told)
 
     def _located(self, file: str, result: VerifyResult) -> VerifyResult:
-        """The result, with the node at which a file parts from the first of the model's files, where that is right."""
+        """The result, with the node at which a file parts from another of the model's files, one that gives what was recorded."""
         assert self.baseline is not None
-        first = self.entry.files[0]
-        inputs = self.baseline.runs[0].inputs
-        if not inputs or not _is_there(self.entry, first):
-            return result
-        try:
-            if self._verify(first, None).verdict == "not equivalent":
-                return result
-            found = verify(self._open(first), self._open(file), inputs=inputs, names=self._names(file))
-        except (BadInput, EngineError, MXNetError):
-            return result  # that they differ is known, and where they do is not
-        return replace(
-            result, divergence=found.divergence, faults=found.faults, layers=found.layers, causes=found.causes
-        )
+        wrong = [i for i, run in enumerate(result.runs) if not all(d["equal"] for d in run["differences"])]
+        for other in self.entry.files:
+            if other == file or not _is_there(self.entry, other):
+                continue
+            try:
+                if self._verify(other, None).verdict == "not equivalent":
+                    continue
+                run = next(i for i, each in enumerate(self.baseline.runs) if not wrong or i == wrong[0])
+                inputs = self.baseline.runs[run].inputs
+                if not inputs:
+                    return result
+                found = verify(self._open(other), self._open(file), inputs=inputs, names=self._names(file))
+            except (BadInput, EngineError, MXNetError, OSError):
+                continue  # that they differ is known, and where they do is not
+            if found.verdict == "not equivalent":
+                return replace(
+                    result, divergence=found.divergence, faults=found.faults, layers=found.layers, causes=found.causes
+                )
+        return result
+
+
+def _left_out(result: VerifyResult) -> list[str]:
+    """Warnings of recorded draws that a file does not take."""
+    return [w for w in result.warnings if w.startswith("the recorded draw of ")]
 
 
 def _is_there(entry: Entry, file: str) -> bool:
@@ -310,6 +398,13 @@ def _problem(entry: Entry, file: str, error: Exception, seconds: float) -> FileR
     if isinstance(error, SizesWanted):  # who reads this has a file to write it in, and no option
         sizes = ", ".join(f"{n} = [{example.replace(',', ', ')}]" for n, example in error.sizes.items())
         told = f"give the sizes of inputs in {NAME}, for instance inputs = {{ {sizes} }}"
+    beside = "no .params file was found beside the symbol"
+    if isinstance(error, BadInput) and error.problems[0].startswith(beside):
+        prefix = entry.path(file).name.removesuffix("-symbol.json")
+        said = error.problems[0].removeprefix(beside).partition(";")[0]
+        told = (
+            f'no {prefix}-NNNN.params beside {prefix}-symbol.json{said}; params = "PATH" in {NAME} names another file'
+        )
     return FileResult(entry.name, file, status, "; ".join(told.splitlines()), seconds=seconds)
 
 
@@ -322,12 +417,20 @@ def _detail(result: VerifyResult) -> str:
         return "; ".join(result.little) + (scores if any(d.saturated for d in result.differences) else "")
     found = result.divergence
     wrong = next((d for d in result.differences if not d.equal), None)
-    output = "" if wrong is None else f"{wrong.name}: {wrong.reason}"
+    output = "" if wrong is None else f"{wrong.name}: {_reason(wrong)}"
     if found is None:
         return output
     causes = "; ".join(result.causes.get(found.node, ()))
     said = f"first: {found.node} ({found.operator})" + (f", {causes}" if causes else "")
     return f"{said}; {output}" if output else said
+
+
+def _reason(difference: Difference) -> str:
+    """Words for how far an output is off: what the report has in full, in numbers that tell something by themselves."""
+    d = difference
+    if not d.compared or d.misplaced or not d.beyond or " beyond " not in d.reason:
+        return d.reason
+    return f"{d.max_rel:.2g} of its largest number off ({d.max_abs:.2g} of {d.scale:.2g}), {d.beyond} of {d.size} numbers too far"
 
 
 def judged(rules: Rules, compared: Callable[[Tolerance | None], VerifyResult]) -> VerifyResult:
@@ -390,15 +493,53 @@ def _updated(entry: Entry, tell: Progress) -> tuple[Recording, list[str]]:
     path = file_of(entry.path(entry.files[0]))
     params = None if entry.params is None or path.suffix == ".onnx" else entry.path(entry.params)
     tell(f"{entry.name}: recording {entry.files[0]}")
-    given = old if old is not None and entry.inputs is None else entry.given_inputs()
+    keeps = old is not None and entry.inputs is None and not old.drawn
+    if old is not None and keeps and other_inputs(entry, old, open_model(path, params)):
+        keeps = False
     new = record(
-        path, given, params=params, outputs=list(entry.outputs) or None, ranges=entry.ranges, seed=entry.seed, runs=entry.runs
-    )  # fmt: skip
-    new = replace(new, path=place)
+        path,
+        old if keeps else entry.given_inputs(),
+        params=params,
+        outputs=list(entry.outputs) or None,
+        ranges=entry.ranges,
+        seed=entry.seed,
+        runs=entry.runs,
+    )
     if old is not None and _same(old, new):
-        return old, [f"{entry.baseline} unchanged"]
-    new.save(place)
-    return new, [f"{entry.baseline} written", *([] if old is None else _changes(old, new))]
+        return replace(old, facts={**new.facts, **_kept_facts(old, new)}), [f"{entry.baseline} unchanged"]
+    return replace(new, path=place), [f"{entry.baseline} written", *([] if old is None else _changes(old, new))]
+
+
+def _kept_facts(old: Recording, new: Recording) -> dict[str, Any]:
+    """Facts of a baseline that stay when it is recorded again with the same numbers: who did it first, where and when."""
+    mine = {k: v for k, v in old.facts.items() if k not in ("files", "kinds", "ranges")}
+    return mine | ({"kinds": old.facts["kinds"]} if "kinds" in old.facts and "given" in new.kinds else {})
+
+
+def _kept(checked: _Check, results: list[FileResult], words: list[str]) -> tuple[list[FileResult], list[str]]:
+    """Write a baseline that was recorded anew, unless a file of its model differs from it: then nobody knows which one is right, and
+    the old one stays. Gives the results, and what to say. words: for what was recorded."""
+    entry, baseline = checked.entry, checked.baseline
+    assert baseline is not None
+    place = entry.path(entry.baseline or "")
+    wrong = [f.file for f in results if f.status == "differs"]
+    if wrong:
+        before = "the old one stays" if place.exists() else "there is none"
+        agree = f"{', '.join(wrong)} {'differs' if len(wrong) == 1 else 'differ'} from {entry.files[0]}"
+        said = f"{entry.baseline} not written, {before}: {agree}; make them agree (convert again), or give a tolerance"
+        return results, [said, *words[1:]]
+    measured = {f.file: f.largest for f in results if f.largest is not None}
+    held = {f.file: hashes_of(checked.opened[f.file]) for f in results if f.file in checked.opened}
+    model = checked.opened.get(entry.files[0])
+    new = with_facts(baseline, measured=measured, **{HELD: held})
+    if (
+        not place.exists()
+        or dict(load_recording(place).facts) != dict(new.facts)
+        or not _same(load_recording(place), new)
+    ):
+        new.save(place)
+    notes = unreached_bounds(new, model) if model is not None else []
+    return [replace(f, before=measured.get(f.file)) for f in results], [*words, *notes]
 
 
 def _same(old: Recording, new: Recording) -> bool:

@@ -11,6 +11,8 @@ from .check import WORDS, CheckResult, FileResult
 def commands(result: CheckResult) -> Iterator[str]:
     """Workflow commands: an error for each file that is a reason to fail, a warning for any other that is not well."""
     for file in result.files:
+        for words in (*file.changed, *file.notes) if file.status != "changed" else file.notes:
+            yield f"::warning title={_property(f'{file.model}: {file.file}')}::{_data(words)}"
         if file.status == "ok":
             continue
         level = "error" if result.fails(file) else "warning"
@@ -38,7 +40,7 @@ def markdown(result: CheckResult) -> str:
     lines += [
         f"| {_mark(f, result)} | {_cell(f.model)} | {_cell(f.file)} | {figure(f)} | {_told(f)} |" for f in result.files
     ]
-    lines += ["", *(f"- {_cell(words)}" for words in result.updated)] if result.updated else []
+    lines += ["", *(f"- {_cell(words)}" for words in result.notes)] if result.notes else []
     return "\n".join(lines) + "\n"
 
 

@@ -65,7 +65,7 @@ def index_page(result: CheckResult, pages: dict[int, str], command: str) -> str:
     rows = "\n".join(_row(f, result, pages.get(i)) for i, f in enumerate(result.files))
     verdict = f'<span class="{"ok" if result.ok else "bad"}">{_text(result.summary)}</span>'
     alone = (f"{name}: nothing to compare it with" for name in result.alone)
-    notes = "".join(f"<li>{_text(words)}</li>" for words in (*result.updated, *alone))
+    notes = "".join(f"<li>{_text(words)}</li>" for words in (*result.notes, *alone))
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

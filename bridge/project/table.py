@@ -25,7 +25,7 @@ def check_table(result: CheckResult, index: Path | None = None) -> Page:
         for f in result.files
     ]
     blocks: list[Block] = [Grid(columns, rows)]
-    blocks += [Line(f"note: {words}", "warn") for words in result.updated]
+    blocks += [Line(f"note: {words}", "warn") for words in result.notes]
     if result.alone:
         blocks.append(Line(f"note: nothing to compare with: {', '.join(result.alone)}", "warn"))
     tone: Tone = "good" if result.ok else "bad"

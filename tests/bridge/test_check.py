@@ -170,9 +170,181 @@ def test_update_writes_baselines_and_tells_what_changed(project: Callable[..., P
     parameters.unlink()
     params.save(str(parameters), changed)
     assert bridge.check(folder).files[0].status == "differs"
-    text = call("check", folder, "--update", code=1)
+    text = call("check", folder, "--update", code=1).replace("\n", " ")
+    assert "lenet.npz not written, the old one stays: models/net.onnx differs from models/net" in text, text
     assert re.search(r"softmax_output: max abs \d\.\d\de-0\d, cosine 0\.\d+", text), text
-    assert [f.status for f in bridge.check(folder).files] == ["ok", "differs"], "the ONNX file is the old model's"
+    assert (folder / "baselines" / "lenet.npz").read_bytes() == again, "which of the two is right nobody knows"
+    bridge.convert(folder / "models" / "net", output=folder / "models" / "net.onnx", inputs={"data": (2, 1, 28, 28)})
+    assert "lenet.npz written" in call("check", folder, "--update")
+    assert [f.status for f in bridge.check(folder).files] == ["ok", "ok"]
+
+
+def clipped(folder: Path, most: float = 6.0, weight: float = 1.0, sizes: tuple[int, ...] = (1, 1, 8, 8)) -> None:
+    """A small network with a relu6 that usual inputs do not reach, and its conversion."""
+    import hybrid as mx
+
+    x = mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=2, no_bias=True, name="conv")
+    x = mx.sym.FullyConnected(mx.sym.clip(x, a_min=0, a_max=most, name="relu6"), num_hidden=3, name="top")
+    weights = {
+        "conv_weight": np.float32([0.5, -0.5]).reshape(2, 1, 1, 1) * np.float32(weight),
+        "top_weight": np.linspace(-1, 1, 3 * 2 * 64, dtype=np.float32).reshape(3, -1),
+        "top_bias": np.zeros(3, np.float32),
+    }
+    bridge.convert(x, weights, output=folder / "clip.onnx", inputs={"data": sizes})
+    (folder / "clip-symbol.json").write_text(x.tojson())
+    for old in folder.glob("clip-*.params"):
+        old.unlink()
+    mx.nd.save(str(folder / "clip-0012.params"), {f"arg:{n}": mx.nd.array(a) for n, a in weights.items()})
+
+
+CLIPPED = """
+[model.clip]
+files = ["clip", "clip.onnx"]
+baseline = "clip.npz"
+inputs = { data = [1, 1, 8, 8] }
+"""
+
+
+def test_the_baseline_reaches_bounds_that_usual_inputs_do_not(tmp_path: Path) -> None:
+    """relu6 that became relu60: the draws of one kind, all within 4.7, never came to it."""
+    (tmp_path / NAME).write_text(CLIPPED)
+    clipped(tmp_path)
+    assert "reaches" not in call("check", tmp_path, "--update")
+    kept = load_recording(tmp_path / "clip.npz")
+    assert kept.kinds == ("expected", "wide", "edges")
+    assert len(kept.asked) == 1
+    assert kept.drawn
+    clipped(tmp_path, 60.0)
+    result = bridge.check(tmp_path)
+    assert [f.status for f in result.files] == ["differs", "differs"]
+    clipped(tmp_path)
+    assert bridge.check(tmp_path).ok
+    (tmp_path / "other").mkdir()
+    clipped(tmp_path / "other", 60.0)
+    shutil.copy(tmp_path / "other" / "clip.onnx", tmp_path)
+    result = bridge.check(tmp_path)
+    assert [f.status for f in result.files] == ["ok", "differs"]
+    assert result.files[1].detail.startswith("first: relu6 (clip), max 6 -> 60; "), result.files[1].detail
+
+
+def test_bounds_that_no_draw_reaches_are_named(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text(CLIPPED)
+    clipped(tmp_path, 1e6)
+    text = call("check", tmp_path, "--update").replace("\n", " ")
+    assert "no recorded input reaches 1 of 2 bounds" in text
+    assert "relu6 (clip): upper 1e+06" in text
+    (tmp_path / "other").mkdir()
+    clipped(tmp_path / "other", 2e6)
+    shutil.copy(tmp_path / "other" / "clip.onnx", tmp_path)
+    result = bridge.check(tmp_path)
+    assert [f.status for f in result.files] == ["ok", "ok"]
+    assert any("yet they differ at relu6 (clip): max 1e+06 -> 2e+06" in w for w in result.files[1].notes), result.notes
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("", "ranges = { data = [0, 255] }", "the range of data is 0 to 255, and none was asked for"),
+        ("ranges = { data = [0, 1] }", "ranges = { data = [0, 255] }", "0 to 255, and 0 to 1 was recorded"),
+        ("", "seed = 3", "the seed is 3, and 0 was recorded"),
+        ("", "runs = 3", "runs are 3, and 1 was recorded"),
+    ],
+)
+def test_inputs_that_the_baseline_was_not_recorded_with(tmp_path: Path, before: str, after: str, words: str) -> None:
+    clipped(tmp_path)
+    (tmp_path / NAME).write_text(CLIPPED + before)
+    bridge.check(tmp_path, update=True)
+    (tmp_path / NAME).write_text(CLIPPED + after)
+    result = bridge.check(tmp_path)
+    assert {f.status for f in result.files} == {"bad"}
+    assert words in result.files[0].detail
+    assert "run gluonnx check --update" in result.files[0].detail
+    call("check", tmp_path, "--update")
+    assert bridge.check(tmp_path).ok
+
+
+def test_sizes_and_arrays_that_were_not_recorded(tmp_path: Path) -> None:
+    clipped(tmp_path)
+    (tmp_path / NAME).write_text(CLIPPED)
+    bridge.check(tmp_path, update=True)
+    (tmp_path / NAME).write_text(CLIPPED.replace("[1, 1, 8, 8]", "[1, 1, 4, 16]"))
+    assert "data is (1,1,4,16), and (1,1,8,8) was recorded" in bridge.check(tmp_path).files[0].detail
+    (tmp_path / NAME).write_text(CLIPPED.replace("{ data = [1, 1, 8, 8] }", '"in.npz"'))
+    np.savez(tmp_path / "in.npz", data=np.ones((1, 1, 8, 8), np.float32))
+    assert "data has other numbers than were recorded" in bridge.check(tmp_path).files[0].detail
+    bridge.check(tmp_path, update=True)
+    assert bridge.check(tmp_path).ok
+    assert load_recording(tmp_path / "clip.npz").kinds == ("given",)
+
+
+def test_an_old_baseline_is_read_and_told_of(tmp_path: Path) -> None:
+    """One draw, and nothing said of how."""
+    clipped(tmp_path)
+    (tmp_path / NAME).write_text(CLIPPED)
+    kept = bridge.record(tmp_path / "clip", {"data": (1, 1, 8, 8)}, draws=["expected"])
+    facts = {k: v for k, v in kept.facts.items() if k not in ("kinds", "ranges")}
+    bridge.Recording(kept.runs, facts).save(tmp_path / "clip.npz")
+    result = bridge.check(tmp_path)
+    assert result.ok
+    assert "draws of one kind, by an older gluonnx" in result.files[0].notes[0]
+    (tmp_path / NAME).write_text(CLIPPED + "ranges = { data = [0, 255] }")
+    assert "the range of data is 0 to 255, and numbers from -" in bridge.check(tmp_path).files[0].detail
+
+
+def test_files_that_changed_while_their_numbers_agree(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text(CLIPPED)
+    clipped(tmp_path)
+    bridge.check(tmp_path, update=True)
+    assert bridge.check(tmp_path).notes == ()
+    clipped(tmp_path, weight=1 + 1e-7)
+    result = bridge.check(tmp_path)
+    assert result.ok
+    assert result.files[0].changed == ("weights changed since the baseline: clip-0012.params",)
+    assert result.files[1].changed == ("the file changed since the baseline: clip.onnx",)
+    text = call("check", tmp_path, "--github").replace("\n", " ")
+    assert "note: clip: clip: weights changed since the baseline: clip-0012.params" in text
+    assert "::warning title=clip%3A clip::weights changed" in text
+    text = call("check", tmp_path, "--fail-on", "changed", code=1).replace("\n", " ")
+    assert "CHANGED" in text
+    assert "0 of 2 ok" in text
+    assert 'type="changed"' in junit(bridge.check(tmp_path, fail_on=("changed",)))
+    call("check", tmp_path, "--update")
+    call("check", tmp_path, "--fail-on", "changed")
+    shutil.copy(tmp_path / "clip-0012.params", tmp_path / "clip-0013.params")
+    (first, _) = bridge.check(tmp_path).files
+    assert first.changed == ("clip-0013.params was read, and the baseline is of clip-0012.params",)
+    for file in tmp_path.glob("*.params"):
+        file.unlink()
+    (first, _) = bridge.check(tmp_path).files
+    assert first.status == "bad"
+    assert first.detail.startswith("no clip-NNNN.params beside clip-symbol.json, and conv_weight, top_weight"), (
+        first.detail
+    )
+
+
+def test_weights_of_the_first_file_are_named(tmp_path: Path) -> None:
+    """By the file that still gives what was recorded."""
+    (tmp_path / NAME).write_text(CLIPPED)
+    clipped(tmp_path)
+    bridge.check(tmp_path, update=True)
+    kept = (tmp_path / "clip.onnx").read_bytes()
+    clipped(tmp_path, weight=1.5)
+    (tmp_path / "clip.onnx").write_bytes(kept)
+    first, second = bridge.check(tmp_path).files
+    assert (first.status, second.status) == ("differs", "ok")
+    assert first.detail.startswith("first: conv (Convolution), conv_weight"), first.detail
+    assert re.search(r"top_output: \S+ of its largest number off \(", first.detail), first.detail
+
+
+def test_a_tolerance_that_accepts_anything_is_told_of(tmp_path: Path) -> None:
+    clipped(tmp_path)
+    (tmp_path / NAME).write_text(CLIPPED + "tolerance = { atol = 1e9 }")
+    bridge.check(tmp_path, update=True)
+    result = bridge.check(tmp_path)
+    assert result.ok
+    assert "atol 1e+09 is larger than its largest number" in result.files[1].notes[0]
+    (tmp_path / NAME).write_text(CLIPPED + "tolerance = { atol = 1e-5 }")
+    assert bridge.check(tmp_path).notes == ()
 
 
 def test_update_leaves_alone_what_mxnet_recorded(project: Callable[..., Path]) -> None:

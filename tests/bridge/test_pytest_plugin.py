@@ -95,7 +95,7 @@ def test_marked():
 def test_marked_wrong():
     raise RuntimeError("the body comes after the comparison")
 
-@pytest.mark.parametrize("limit", [0.5, 1e-9])
+@pytest.mark.parametrize("limit", [0.1, 1e-9])
 def test_rules(gluonnx, limit):
     gluonnx.assert_equivalent("models/wrong.onnx", baseline="lenet-3.npz", tolerance={"softmax_output": {"atol": limit, "rtol": 0}})
 """
@@ -120,6 +120,27 @@ def test_failures_say_where(run: Run, tmp_path: Path, wrong: onnx.ModelProto) ->
     for name in reports:
         assert f"report: .pytest_cache/d/gluonnx/{name}" in out
         assert "not equivalent" in (tmp_path / ".pytest_cache" / "d" / "gluonnx" / name).read_text()
+
+
+def test_what_is_told_of_tests_that_pass_or_ask_wrongly(run: Run) -> None:
+    text = """
+def test_loose(gluonnx):
+    gluonnx.assert_equivalent("models/model", "models/model", inputs={"data": (1, 1, 28, 28)}, tolerance=(100, 0))
+
+def test_words(gluonnx):
+    gluonnx.assert_equivalent("models/model", "models/model", inputs={"data": (1, 1, 28, 28)}, atol=1e-5)
+
+def test_one(gluonnx):
+    gluonnx.assert_equivalent("models/model", "models/model", inputs={"data": (1, 1, 28, 28)}, tolerance=1e-5)
+
+def test_recorded(gluonnx):
+    gluonnx.check_recorded("models/model", {"data": (1, 1, 28, 28)}, rtol=1e-5)
+"""
+    out = run(text, "-W", "default", passed=1, failed=3)
+    assert "UserWarning: output softmax_output: atol 100 is larger than its largest number" in out
+    assert "TypeError: gluonnx.assert_equivalent has no atol; give tolerance=(atol, rtol)" in out
+    assert "got tolerance 1e-05, wanted (atol, rtol)" in out
+    assert "TypeError: gluonnx.check_recorded has no rtol; give tolerance=(atol, rtol)" in out
 
 
 def test_recordings_beside_tests(run: Run, tmp_path: Path) -> None:

@@ -156,7 +156,9 @@ def test_what_is_recorded_is_read_again(net: Path, tmp_path: Path) -> None:
     )
     again = load_recording(tmp_path / "kept.npz")
     assert again.facts == json.loads(json.dumps(kept.facts))
-    assert [r.inputs["data"].shape for r in again.runs] == [(3, 1, 28, 28), (2, 1, 28, 28)]
+    assert [r.inputs["data"].shape for r in again.asked] == [(3, 1, 28, 28), (2, 1, 28, 28)]
+    assert again.kinds == ("given", "expected", "wide", "edges")
+    assert not again.drawn, "not all of it"
     for mine, theirs in zip(kept.runs, again.runs):
         np.testing.assert_array_equal(mine.outputs["softmax_output"], theirs.outputs["softmax_output"])
     assert not again.by_mxnet
