@@ -98,8 +98,8 @@ class Gluonnx:
         b is needed. tolerance: (atol, rtol), or rules as in gluonnx.toml: {"atol": 1e-5, "fc1_output": {"cosine": 0.9999}}. little:
         True where agreement that says little (of constant or saturated outputs) is enough.
 
-        Warns where a pass says less than it seems to: of an atol as large as the outputs, and of models that differ where none of the
-        inputs reaches. Raises TypeError for arguments that there are not (other)."""
+        Warns where a pass says less than it seems to: of an atol as large as the outputs, and of models that differ where none of
+        the inputs reaches. Raises TypeError for arguments that there are not (other)."""
         __tracebackhide__ = True
         _refuse(other, "assert_equivalent", ())
         from . import verify

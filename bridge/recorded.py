@@ -293,7 +293,7 @@ def record(
     if output is not None:
         check_target(Path(output), *opened.files(), *(p for p in read if not is_recording(p)))
     sets = feeds_of(inputs, opened)
-    if runs > 1 and inputs is None:
+    if runs > 1 and len(sets) == 1 and not as_specs(sets[0])[1]:
         sets = sets * runs
     own = engine_for(opened, sets[0])
 

@@ -67,8 +67,8 @@ class FileResult:
     file: str
     """Path of the file that is held to it."""
     status: Status
-    """"ok", "changed" (the same numbers of another file, where that is a reason to fail), "differs", "says-little", "missing", "bad"
-    (what was given cannot be used) or "failed" (a runtime did not run it)."""
+    """"ok", "changed" (the same numbers of another file, where that is a reason to fail), "differs", "says-little", "missing",
+    "bad" (what was given cannot be used) or "failed" (a runtime did not run it)."""
     detail: str = ""
     """Words for what is wrong; empty where nothing is."""
     largest: float | None = None
@@ -517,8 +517,8 @@ def _kept_facts(old: Recording, new: Recording) -> dict[str, Any]:
 
 
 def _kept(checked: _Check, results: list[FileResult], words: list[str]) -> tuple[list[FileResult], list[str]]:
-    """Write a baseline that was recorded anew, unless a file of its model differs from it: then nobody knows which one is right, and
-    the old one stays. Gives the results, and what to say. words: for what was recorded."""
+    """Write a baseline that was recorded anew, unless a file of its model differs from it: then nobody knows which one is right,
+    and the old one stays. Gives the results, and what to say. words: for what was recorded."""
     entry, baseline = checked.entry, checked.baseline
     assert baseline is not None
     place = entry.path(entry.baseline or "")

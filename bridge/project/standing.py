@@ -182,7 +182,7 @@ def unreached_bounds(baseline: Recording, model: Model) -> list[str]:
     if not found:
         return []
     told = [
-        f"{node.name} ({node.op.name if node.op else ''}): {end} {bound:g}, and {seen[node, end] * SIGNS[end]:.3g} is what was reached"
+        f"{node.name} ({node.op.name if node.op else ''}): {end} {bound:g}, reached {seen[node, end] * SIGNS[end]:.3g}"
         for node, end, bound in found[:TOLD]
     ]
     more = f"; and {len(found) - TOLD} more" if len(found) > TOLD else ""

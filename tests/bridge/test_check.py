@@ -238,7 +238,9 @@ def test_bounds_that_no_draw_reaches_are_named(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "other" / "clip.onnx", tmp_path)
     result = bridge.check(tmp_path)
     assert [f.status for f in result.files] == ["ok", "ok"]
-    assert any("yet they differ at relu6 (clip): max 1e+06 -> 2e+06" in w for w in result.files[1].notes), result.notes
+    assert any("yet they differ at relu6 (Clip): max 1000000 -> 2000000" in w for w in result.files[1].notes), (
+        result.notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -268,7 +270,7 @@ def test_sizes_and_arrays_that_were_not_recorded(tmp_path: Path) -> None:
     (tmp_path / NAME).write_text(CLIPPED)
     bridge.check(tmp_path, update=True)
     (tmp_path / NAME).write_text(CLIPPED.replace("[1, 1, 8, 8]", "[1, 1, 4, 16]"))
-    assert "data is (1,1,4,16), and (1,1,8,8) was recorded" in bridge.check(tmp_path).files[0].detail
+    assert "data is (1, 1, 4, 16), and (1, 1, 8, 8) was recorded" in bridge.check(tmp_path).files[0].detail
     (tmp_path / NAME).write_text(CLIPPED.replace("{ data = [1, 1, 8, 8] }", '"in.npz"'))
     np.savez(tmp_path / "in.npz", data=np.ones((1, 1, 8, 8), np.float32))
     assert "data has other numbers than were recorded" in bridge.check(tmp_path).files[0].detail
@@ -332,7 +334,7 @@ def test_weights_of_the_first_file_are_named(tmp_path: Path) -> None:
     (tmp_path / "clip.onnx").write_bytes(kept)
     first, second = bridge.check(tmp_path).files
     assert (first.status, second.status) == ("differs", "ok")
-    assert first.detail.startswith("first: conv (Convolution), conv_weight"), first.detail
+    assert first.detail.startswith("first: conv (Convolution), weight conv_weight: "), first.detail
     assert re.search(r"top_output: \S+ of its largest number off \(", first.detail), first.detail
 
 
