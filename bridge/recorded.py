@@ -66,6 +66,8 @@ class Recording:
     >>> recording.save("expected.npz")
     >>> recording.by.split()[0], recording.label.startswith("a recording (gluonnx")
     ('gluonnx', True)
+    >>> recording.kinds, recording.drawn, len(recording.asked)
+    (('given',), False, 1)
     >>> recording.as_dict()["runs"][0]["outputs"]
     {'top_fwd_output': {'shape': [1, 2], 'dtype': 'float32'}}
     """

@@ -117,6 +117,8 @@ class CheckResult:
     (True, 0, '1 of 1 ok')
     >>> [result.fails(file) for file in result.files], result.as_dict()["alone"]
     ([False], [])
+    >>> result.notes
+    ()
     """
 
     files: tuple[FileResult, ...]
@@ -493,9 +495,7 @@ def _updated(entry: Entry, tell: Progress) -> tuple[Recording, list[str]]:
     path = file_of(entry.path(entry.files[0]))
     params = None if entry.params is None or path.suffix == ".onnx" else entry.path(entry.params)
     tell(f"{entry.name}: recording {entry.files[0]}")
-    keeps = old is not None and entry.inputs is None and not old.drawn
-    if old is not None and keeps and other_inputs(entry, old, open_model(path, params)):
-        keeps = False
+    keeps = old is not None and entry.inputs is None and not other_inputs(entry, old, open_model(path, params))
     new = record(
         path,
         old if keeps else entry.given_inputs(),
@@ -505,6 +505,8 @@ def _updated(entry: Entry, tell: Progress) -> tuple[Recording, list[str]]:
         seed=entry.seed,
         runs=entry.runs,
     )
+    if old is not None and keeps:  # its inputs are what they were
+        new = with_facts(new, **{k: old.facts[k] for k in ("kinds", "ranges", "seed") if k in old.facts})
     if old is not None and _same(old, new):
         return replace(old, facts={**new.facts, **_kept_facts(old, new)}), [f"{entry.baseline} unchanged"]
     return replace(new, path=place), [f"{entry.baseline} written", *([] if old is None else _changes(old, new))]

@@ -79,7 +79,7 @@ def other_inputs(entry: Entry, baseline: Recording, model: Model) -> str:
 
 
 def _other_arrays(entry: Entry, baseline: Recording, model: Model) -> Iterable[str]:
-    """What inputs = ... says: sizes for every run, or arrays."""
+    """Words for sizes and arrays (inputs = ...) that are not those of the runs."""
     given = entry.given_inputs()
     if given is None:
         return
@@ -107,7 +107,7 @@ def _other_arrays(entry: Entry, baseline: Recording, model: Model) -> Iterable[s
 
 
 def _other_ranges(entry: Entry, baseline: Recording) -> Iterable[str]:
-    """What ranges = ... says: beside the ranges that were asked for, or, where nobody noted them, beside the numbers."""
+    """Words for ranges = ... beside the ranges that were asked for, or, where nobody noted them, beside the numbers."""
     noted = baseline.facts.get("ranges") if baseline.drawn else None
     for name, (low, high) in entry.ranges.items():
         if isinstance(noted, Mapping):
@@ -127,7 +127,7 @@ def _other_ranges(entry: Entry, baseline: Recording) -> Iterable[str]:
 
 
 def _other_draws(entry: Entry, baseline: Recording) -> Iterable[str]:
-    """What seed = ... and runs = ... say, where all was drawn."""
+    """Words for seed = ... and runs = ..., where all was drawn."""
     if not baseline.drawn:
         return
     seed, runs = baseline.facts.get("seed"), len(baseline.asked)
@@ -138,7 +138,7 @@ def _other_draws(entry: Entry, baseline: Recording) -> Iterable[str]:
 
 
 def stale(entry: Entry, words: str) -> str:
-    """What to say where a baseline was recorded with other inputs than gluonnx.toml has. words: which."""
+    """The error where a baseline was recorded with other inputs than gluonnx.toml has. words: which."""
     return f"{entry.baseline} was recorded with other inputs than {NAME} has ({words}): run gluonnx check --update"
 
 

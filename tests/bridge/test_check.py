@@ -279,6 +279,23 @@ def test_sizes_and_arrays_that_were_not_recorded(tmp_path: Path) -> None:
     assert load_recording(tmp_path / "clip.npz").kinds == ("given",)
 
 
+def test_update_keeps_the_inputs_of_a_baseline_that_says_them_alone(tmp_path: Path) -> None:
+    """One by gluonnx record, where gluonnx.toml says nothing of inputs."""
+    clipped(tmp_path)
+    (tmp_path / NAME).write_text(CLIPPED.replace("inputs = { data = [1, 1, 8, 8] }", ""))
+    told = ("--input", "data:1,1,8,8", "--range", "data:0,255", "--runs", 2, "-o", tmp_path / "clip.npz")
+    call("record", tmp_path / "clip-symbol.json", *told)
+    kept = load_recording(tmp_path / "clip.npz")
+    assert kept.kinds == ("expected", "expected", "wide", "edges")
+    assert bridge.check(tmp_path).ok
+    clipped(tmp_path, weight=2.0)
+    call("check", tmp_path, "--update")
+    new = load_recording(tmp_path / "clip.npz")
+    assert (new.kinds, new.facts["ranges"]) == (kept.kinds, {"data": [0, 255]})
+    for before, after in zip(kept.runs, new.runs):
+        np.testing.assert_array_equal(before.inputs["data"], after.inputs["data"])
+
+
 def test_an_old_baseline_is_read_and_told_of(tmp_path: Path) -> None:
     """One draw, and nothing said of how."""
     clipped(tmp_path)
