@@ -243,6 +243,24 @@ def test_bounds_that_no_draw_reaches_are_named(tmp_path: Path) -> None:
     )
 
 
+def test_what_no_input_tells_apart_is_told_without_a_baseline_of_ours(tmp_path: Path) -> None:
+    """Of two files alone, and of a baseline by MXNet, which nobody updates."""
+    clipped(tmp_path, 1e6)
+    kept = bridge.record(tmp_path / "clip", {"data": (1, 1, 8, 8)}, draws=["expected"])
+    (tmp_path / "other").mkdir()
+    clipped(tmp_path / "other", 2e6)
+    shutil.copy(tmp_path / "other" / "clip.onnx", tmp_path)
+    words = "differ at relu6 (Clip): max 1000000 -> 2000000"
+    (tmp_path / NAME).write_text(CLIPPED.replace('baseline = "clip.npz"', ""))
+    (file,) = bridge.check(tmp_path).files
+    assert file.status == "ok"
+    assert words in file.notes[0]
+    bridge.Recording(kept.runs, {"by": "MXNet 1.9.1"}).save(tmp_path / "clip.npz")
+    (tmp_path / NAME).write_text(CLIPPED)
+    assert words in bridge.check(tmp_path).files[1].notes[0]
+    assert "no recorded input reaches 1 of 2 bounds" in call("check", tmp_path, "--update").replace("\n", " ")
+
+
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
