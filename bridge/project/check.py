@@ -58,6 +58,8 @@ class FileResult:
     >>> file = gluonnx.FileResult("net", "net.onnx", "ok", largest=3e-6, before=2e-6)
     >>> file.change
     '+50 % since the baseline'
+    >>> file.beside
+    ()
     >>> file.as_dict()["verification"] is None
     True
     """
@@ -94,6 +96,11 @@ class FileResult:
         if not self.before:
             return "0 when the baseline was written"
         return f"{(self.largest / self.before - 1) * 100:+.0f} % since the baseline"
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Words for what is to be known beside the verdict and its detail."""
+        return tuple(words for words in (*self.changed, *self.notes) if words not in self.detail)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -149,8 +156,7 @@ class CheckResult:
     @property
     def notes(self) -> tuple[str, ...]:
         """Words for what is to be known beside the verdicts: of baselines that were written, of files that have changed."""
-        of_files = (f"{f.model}: {f.file}: {words}" for f in self.files for words in (*f.changed, *f.notes))
-        return (*self.updated, *of_files)
+        return (*self.updated, *(f"{f.model}: {f.file}: {words}" for f in self.files for words in f.beside))
 
     @property
     def summary(self) -> str:
@@ -306,7 +312,12 @@ class _Check:
             else "ok"
         )
         seconds = time.perf_counter() - start
-        told = (self.entry.name, file, status, _detail(result), largest, before, result, seconds)
+        detail = _detail(result)
+        if (
+            status == "differs" and result.divergence is None
+        ):  # no file is right any more in which the node could be looked for
+            detail = "; ".join((*changed, detail))
+        told = (self.entry.name, file, status, detail, largest, before, result, seconds)
         notes = (*loose(result.differences), *_less_said(result))
         unknown = self.baseline is not None and file not in self.baseline.facts.get(HELD, ())
         if status == "ok" and self.baseline is not None and (changed or self.fresh or unknown):

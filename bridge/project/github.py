@@ -11,7 +11,7 @@ from .check import WORDS, CheckResult, FileResult
 def commands(result: CheckResult) -> Iterator[str]:
     """Workflow commands: an error for each file that is a reason to fail, a warning for any other that is not well."""
     for file in result.files:
-        for words in (*file.changed, *file.notes) if file.status != "changed" else file.notes:
+        for words in file.beside:
             yield f"::warning title={_property(f'{file.model}: {file.file}')}::{_data(words)}"
         if file.status == "ok":
             continue

@@ -217,6 +217,8 @@ def test_the_baseline_reaches_bounds_that_usual_inputs_do_not(tmp_path: Path) ->
     clipped(tmp_path, 60.0)
     result = bridge.check(tmp_path)
     assert [f.status for f in result.files] == ["differs", "differs"]
+    assert result.files[0].detail.startswith("the symbol changed since the baseline: clip-symbol.json; top_output: ")
+    assert "note" not in call("check", tmp_path, code=1)
     clipped(tmp_path)
     assert bridge.check(tmp_path).ok
     (tmp_path / "other").mkdir()
