@@ -99,8 +99,9 @@ class Recording:
         """The way in which each run's inputs were drawn ("expected", "wide", "edges"), "given" where none was; a recording that
         does not say it has "given" throughout."""
         said = self.facts.get("kinds")
-        known = isinstance(said, list | tuple) and len(said) == len(self.runs)
-        return tuple(map(str, said)) if known else ("given",) * len(self.runs)
+        if isinstance(said, list | tuple) and len(said) == len(self.runs):
+            return tuple(map(str, said))
+        return ("given",) * len(self.runs)
 
     @property
     def drawn(self) -> bool:
