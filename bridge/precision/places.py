@@ -91,7 +91,8 @@ def _outcome(
         said, good, off = compared([w[name] for w in want], [r[name] for r in right], [g[name] for g in got])
         (told if good else wrong).append(f"{name}: {said}")
         error = max(error, off)
-    return run(profile.name, DIFFERS if wrong else AGREES, reason="; ".join(wrong or told), error=error)
+    verdict, reason = DIFFERS if wrong else AGREES, "; ".join(wrong or told)
+    return run(profile.name, verdict, reason=reason, error=error, default=runner.default)
 
 
 def compared(

@@ -6,10 +6,11 @@
 The lines and their answers, as bridge/targets/process.py writes and reads them:
 
     {"model": "m.onnx", "folder": "scratch", "inputs": {"data": [[1, 3, 8, 8], "float32"]}, "outputs": {"y": [1, 10]}}
-    {"ok": true} or {"refused": "words of the engine"}
+    {"ok": true, "default": "bfloat16"} or {"refused": "words of the engine"}
     {"in": "in.npz", "out": "out.npz"}
     {"ok": true} or {"failed": "words of the engine"}
 
+"default" is the precision that the engine would choose by itself on this machine, where it lets one choose and says it.
 Arrays are called i0, i1, ... in the order of the inputs, and arr_0, arr_1, ... in that of the outputs. One thread, on the CPU, in
 float32 where the engine lets one choose. Runs on Python 3.8 and newer.
 """
@@ -73,6 +74,9 @@ def openvino(model, asked):
         found = compiled(feeds)
         return [np.array(found[p]) for p in ports]
 
+    with contextlib.suppress(RuntimeError):  # a release without the property says nothing of it
+        short = str(core.get_property("CPU", "INFERENCE_PRECISION_HINT").get_type_name())
+        run.default = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}.get(short, short)
     return run
 
 
@@ -267,7 +271,8 @@ def serve(adapter, lines, answer):
     except Exception as error:  # whatever an engine raises
         answer({"refused": _said(error), "kind": type(error).__name__})
         return
-    answer({"ok": True})
+    default = getattr(run, "default", "")
+    answer({"ok": True, "default": default} if default else {"ok": True})
     for line in lines:
         places = json.loads(line)
         with np.load(places["in"]) as stored:

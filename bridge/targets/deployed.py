@@ -56,6 +56,8 @@ class Outcome:
     (False, 'openvino 2025.1: differs (off by 2.5e-01 of scale at most)')
     >>> outcome.as_dict()["verdict"]
     'differs'
+    >>> gluonnx.Outcome("openvino", "agrees", release="openvino 2025.1", error=1e-6, default="float32").words
+    'openvino 2025.1: agrees in float32 (off by 1.0e-06 of scale at most)'
     """
 
     target: str
@@ -76,6 +78,9 @@ class Outcome:
     """The greatest difference of an output, of its largest number."""
     rounding: float | None = None
     """The bound that decided, times the scale, where the target's arithmetic is coarser than float32; None for the judge's rule."""
+    default: str = ""
+    """The precision that the engine computes in by itself on this machine ("bfloat16"), where it lets one choose; it was run in
+    float32. Empty where it does not choose, or was not run."""
     seconds: float = 0.0
     """Seconds that running and comparing took."""
     lacks: Mapping[str, int] = field(default_factory=dict)
@@ -99,7 +104,10 @@ class Outcome:
         where = f"{self.release}: " if self.release else ""
         place = f" at {self.node} ({self.operator})" if self.node else ""
         reason = f": {self.reason}" if self.reason else ""
-        return f"{where}{self.verdict}{place}{error}{reason}"
+        chosen, narrower = " in float32" if self.default else "", ""
+        if self.default not in ("", "float32", "float64"):
+            narrower = f"; its own default on this machine is {self.default}: ask it for float32 where you run it"
+        return f"{where}{self.verdict}{chosen}{place}{error}{reason}{narrower}"
 
 
 @dataclass(frozen=True)
@@ -232,6 +240,7 @@ def on_target(
         reason=reason,
         error=None if error is None else float(error),
         rounding=rounding,
+        default=runner.default,
         seconds=seconds,
         verification=result,
         **told,

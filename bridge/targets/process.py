@@ -62,6 +62,7 @@ class TargetRunner:
         self.profile, self.place, self.path, self.limit = profile, place, Path(path), time_limit
         self.label = f"{profile.name} ({place.package} {place.version})"
         self.inputs, self.outputs, self._specs = tuple(inputs), tuple(outputs), outputs
+        self.default = ""  # the precision that it would choose by itself on this machine, where it says so
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._sizes: Any = None
@@ -111,10 +112,11 @@ class TargetRunner:
         self._sizes, self._said = sizes, queue.SimpleQueue()
         threading.Thread(target=_listen, args=(self._process.stdout, self._said), daemon=True).start()
         outputs = {n: None if s.shape is None else [str(d) for d in s.shape] for n, s in self._specs.items()}
-        self._ask({"model": str(self.path.resolve()), "folder": self._folder.name, "inputs": sizes, "outputs": outputs})
+        asked = {"model": str(self.path.resolve()), "folder": self._folder.name, "inputs": sizes, "outputs": outputs}
+        self.default = str(self._ask(asked).get("default", ""))
 
-    def _ask(self, question: Mapping[str, Any]) -> None:
-        """Wait for a good answer. Raises Refused, Crashed, Late."""
+    def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """A good answer, waited for. Raises Refused, Crashed, Late."""
         process = self._process
         assert process is not None
         assert process.stdin is not None
@@ -134,6 +136,7 @@ class TargetRunner:
             if answer.get("refused"):
                 self.close()
             raise Refused(f"{self.label} says: {said if len(said) <= MOST else said[:MOST] + ' ...'}")
+        return answer
 
     def _line(self) -> bytes:
         """The next line of the answers. Raises TimeoutError, and EOFError where there is none."""

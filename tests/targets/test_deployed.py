@@ -254,8 +254,26 @@ def test_openvino_itself(network: str, tmp_path: Path) -> None:
     )
     assert [o.verdict for o in result.targets] == ["agrees", "agrees"]
     assert all(o.release for o in result.targets)
+    assert "agrees in float32 (off by" in result.targets[0].words, "OpenVINO is told which precision to take"
+    assert result.targets[0].default and not result.targets[1].default
     found = bridge.verify_targets(tmp_path / "o.onnx", ["openvino", "onnx-reference"])
     assert not found.failed
+
+
+@pytest.mark.parametrize(
+    ("default", "said"),
+    [
+        ("", "o 1: agrees (off by 1.0e-06 of scale at most)"),
+        ("float32", "o 1: agrees in float32 (off by 1.0e-06 of scale at most)"),
+        (
+            "bfloat16",
+            "o 1: agrees in float32 (off by 1.0e-06 of scale at most); its own default on this machine is bfloat16: "
+            "ask it for float32 where you run it",
+        ),
+    ],
+)
+def test_an_engine_of_a_narrower_default_is_told_of(default: str, said: str) -> None:
+    assert bridge.Outcome("o", "agrees", release="o 1", error=1e-6, default=default).words == said
 
 
 def test_a_shape_alone_is_of_the_dtype_of_the_file(tmp_path: Path) -> None:
