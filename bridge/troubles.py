@@ -428,8 +428,42 @@ TROUBLES = (
         "that computes something else from the same inputs is named. [Verification](verification.md) says how it "
         "is found and what counts as equal.",
         (
-            "Write the page: `--report report.html` shows both sides layer by layer.",
-            "`gluonnx reduce` makes of it a small file that still differs. Please report that one.",
+            (
+                "Read `first`, `where` and `what` of the message: the node, the channel, and the weight or attribute that "
+                "is not the same. *the node itself computes something else* is a fault of a file or of a translation; *what "
+                "differs has grown before it* is rounding. `--report report.html` shows both sides layer by layer."
+            ),
+            (
+                "Look whether the files belong together: another epoch, a file trained on or quantised since, mean and "
+                "scale that one of them has inside, channels in another order. `gluonnx diff A B` compares weights and "
+                "attributes without running."
+            ),
+            (
+                "Feed it what it will see, `--image FOLDER` or `--inputs FILE.npz`: draws are wide, and may reach what "
+                "your data does not. A difference on these alone is still one."
+            ),
+            (
+                "Ask float64 who is right: `gluonnx matrix A B --runners gluonnx:float64,gluonnx,onnxruntime --input ...`. "
+                "By hand: `gluonnx.run(MODEL, arrays, outputs='NODE_output')` of both sides at a node before and at the one "
+                "that is named, and `numpy.abs(a - b).max()`. `convert --no-verify` writes the file that was refused, to look "
+                "at and not to deploy."
+            ),
+            (
+                "Widen the tolerance only for rounding: each node right by itself, and an error that your use of the "
+                "outputs does not notice (the column `needs atol` says what would do, `top-1` and `cosine` what changes). "
+                "The usual rule is 1e-5 of the largest number of the element's channel plus 1e-4 of the number itself. "
+                "`--atol 1e-3` allows 1e-3 as it stands, for every channel alike: 1e-3 is much for probabilities and "
+                "nothing for logits of 1e4. With `--scaled` it counts times the channel's largest number again; "
+                "`--rtol` is a share of the number itself."
+            ),
+            (
+                "Mind that with `--atol` or `--rtol` outputs alone decide: nodes are no longer judged by themselves, and a "
+                "wrong weight that moves the outputs less passes with a note."
+            ),
+            (
+                "`gluonnx reduce A B -o repro` makes of it a small file that still differs. If the node is right in your "
+                "model, please report that one."
+            ),
         ),
     ),
     # -- engines --------------------------------------------------------------------------------------------------------
