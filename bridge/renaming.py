@@ -32,28 +32,36 @@ def parse_renames(texts: Iterable[str]) -> dict[str, str]:
 
 
 def with_new_names(model: Model, rename: Mapping[str, str]) -> tuple[Model, dict[str, str]]:
-    """The model with other names for outputs, and those of inputs, by the old ones. Raises BadInput for names that there are not,
-    and for those that something else has."""
+    """The model with other names for outputs, and those of inputs, by the old ones. What has the name already keeps it: an output
+    scores_output that came from ONNX as scores is written as scores by itself. Raises BadInput for names that there are not, and
+    for those that something else has."""
     graph = model.graph
     if not rename or graph is None:
         return model, {}
     inputs = model.variables()
-    outputs = {kept_names(graph).get(e.name, e.name): e for e in graph.outputs}
+    kept = kept_names(graph)
+    outputs = {kept.get(e.name, e.name): e for e in graph.outputs}
     outputs |= {e.name: e for e in graph.outputs}
     unknown = [n for n in rename if n not in inputs and n not in outputs]
     problems = [
         f"rename {n}: no input or output; there are {listed((*inputs, *dict.fromkeys(outputs)), 8)}" for n in unknown
     ]
     moved = {e.name for n, e in outputs.items() if n in rename}
-    others = {o for node in graph.nodes for o in node.outputs} | {*kept_names(graph).values()}
-    others = others - moved | {*model.params}
+    others = {o for node in graph.nodes for o in node.outputs if o not in moved}
+    others |= {n for o, n in kept.items() if o not in moved} | {*model.params}
     new = list(rename.values())
-    problems += [f"rename {o}={n}: {n} is a name already" for o, n in rename.items() if n in others or new.count(n) > 1]
+    problems += [
+        f"rename {o}={n}: {n} is a name already; take another"
+        for o, n in rename.items()
+        if (n in others and not (o == n and o in inputs)) or new.count(n) > 1
+    ]
     if problems:
         raise BadInput(*problems)
     named = {outputs[o]: n for o, n in rename.items() if o not in inputs}
     graph = name_outputs(graph, named)
-    return replace(model, graph=graph, names=kept_names(graph)), {o: n for o, n in rename.items() if o in inputs}
+    return replace(model, graph=graph, names=kept_names(graph)), {
+        o: n for o, n in rename.items() if o in inputs and o != n
+    }
 
 
 def rename_inputs(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
@@ -87,7 +95,7 @@ def new_node_names(
     taken = {n.name for n in graph.nodes} | {*params} | {*kept_names(graph).values()} | {*inputs, *found}
     values = list(rename.values())
     problems += [
-        f"rename {o}={n}: {n} is a name already"
+        f"rename {o}={n}: {n} is a name already; take another"
         for o, n in rename.items()
         if o in nodes and n != o and (n in taken or new[nodes[o]] in taken - {nodes[o]} or values.count(n) > 1)
     ]

@@ -196,6 +196,23 @@ def test_a_network_with_kept_names_is_verified(tmp_path: Path) -> None:
     assert result.verification is not None and result.verification.equivalent
 
 
+@pytest.mark.parametrize("rename", ["logits_output=logits", "logits=logits", "image=image"])
+def test_a_name_that_is_had_already_may_be_given(rename: str, tmp_path: Path) -> None:
+    """The symbol's list_outputs() shows logits_output, and the file calls it logits by itself."""
+    bridge.import_onnx(ONNX / "torch_cnn_legacy/model.onnx", output=tmp_path / "net", verify=False)
+    symbol = mx.sym.load(f"{tmp_path / 'net'}-symbol.json")
+    old, _, new = rename.partition("=")
+    old = old if old in ("image", "logits") else symbol.list_outputs()[0]
+    result = bridge.convert(
+        tmp_path / "net", inputs={"image": (2, 3, 32, 32)}, output=tmp_path / "x.onnx", verify=False, rename={old: new}
+    )
+    assert (list(result.inputs), list(result.outputs)) == (["image"], ["logits", "features"])
+    with pytest.raises(bridge.BadInput, match="features is a name already; take another"):
+        bridge.convert(
+            tmp_path / "net", inputs={"image": (2, 3, 32, 32)}, output=tmp_path / "y.onnx", rename={old: "features"}
+        )
+
+
 def test_names_are_given_at_import(tmp_path: Path) -> None:
     source, prefix = ONNX / "torch_cnn_legacy/model.onnx", tmp_path / "net"
     said = call("import", source, "-o", prefix, "--rename", "image=data", "--rename", "logits=fc_output")
