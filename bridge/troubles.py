@@ -134,11 +134,24 @@ TROUBLES = (
         ("`gluonnx inspect MODEL --nodes` lists all names.",),
     ),
     Trouble(
+        "other-direction",
+        "The file is already what it is to become",
+        BAD_INPUT,
+        r"is ONNX already|MXNet symbol already",
+        "net-symbol.json: an MXNet symbol already; import takes an ONNX file, convert makes one of this",
+        "`convert` makes ONNX of MXNet's files, `import` makes MXNet's files of ONNX; the command that was called goes the "
+        "other way.",
+        (
+            "Take the other command: `gluonnx convert net -o net.onnx`, or `gluonnx import net.onnx -o net`.",
+            "To load MXNet's files into a program neither is needed: [migration](migration.md).",
+        ),
+    ),
+    Trouble(
         "no-such-file",
         "A file is not there, or is something else",
         BAD_INPUT,
-        "no such file|not a regular file|a folder with|a repository of|without (pictures|\\.npz)|these are parameters|is ONNX "
-        "already|MXNet symbol already|wanted the path|holds \\d+ symbols|holds no ",
+        "no such file|not a regular file|a folder with|a repository of|without (pictures|\\.npz)|these are parameters|wanted "
+        "the path|holds \\d+ symbols|holds no ",
         "nothere: no such file; wanted a -symbol.json or .onnx file, an archive (.tar.gz, .zip), or the prefix "
         "of a symbol",
         "A model is a symbol, its prefix (`net` for `net-symbol.json` and `net-0000.params`), a folder with one "

@@ -109,7 +109,7 @@ def import_(
     with errors(as_json, report_to), progress(as_json) as tell:
         opened = bridge.open_model(model)
         if not opened.is_onnx:
-            raise BadInput(f"{model}: an MXNet symbol already; import takes an ONNX file")
+            raise BadInput(f"{model}: an MXNet symbol already; import takes an ONNX file, convert makes one of this")
         if output is None:
             there = [
                 p

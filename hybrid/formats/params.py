@@ -255,7 +255,7 @@ class _Reader:
 
     def load(self) -> dict[str, Array] | list[Array]:
         if len(self.data) < 8 or struct.unpack_from("<Q", self.data)[0] != LIST_MAGIC:
-            raise self.error(_recognise(bytes(self.data[:4096])))
+            raise FormatError(f"{self.name}: {_recognise(bytes(self.data[:4096]))}")
         self.skip(16, "list header")
         total = self.count("arrays", 4)
         arrays = []
@@ -423,7 +423,8 @@ def describe(head: bytes) -> tuple[str, str]:
 def _recognise(head: bytes) -> str:
     """Say what a file is that is no list of arrays, and what to do."""
     what, do = describe(head)
-    return f"got {what} starting with {head[:8].hex(' ') or 'nothing'}, wanted a .params file ({LIST_MAGIC:#x}); {do}"
+    start = f" starting with {head[:8].hex(' ')}" if what == FOREIGN[-1][1] else ""
+    return f"got {what}{start}, wanted a .params file; {do}"
 
 
 def save(target: Any, data: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from typing import Any
 
 import numpy as np
@@ -382,7 +382,7 @@ class ParameterDict:
     ) -> None:
         """load_dict; adopt: the arrays are nobody else's, and need not be copied."""
         given = {restore_prefix + (n[4:] if n.startswith(("arg:", "aux:")) else n): a for n, a in param_dict.items()}
-        missing = [] if allow_missing else [n[len(restore_prefix) :] for n in self if n not in given]
+        missing = [] if allow_missing else [n.removeprefix(restore_prefix) for n in self if n not in given]
         source = f"file: {filename}" if filename is not None else "param_dict"
         load_all(self._params, given, missing, ignore_extra, source, ctx, cast_dtype, dtype_source, adopt)
 
@@ -404,6 +404,16 @@ def read_file(filename: Any) -> dict[str, NDArray]:
     return dict(loaded)
 
 
+SHOWN = 5
+"""Names that a message lists; a network has hundreds."""
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Some names, and how many more there are."""
+    names = list(names)
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
 def load_all(
     parameters: Mapping[str, Parameter],
     given: Mapping[str, NDArray],
@@ -417,25 +427,28 @@ def load_all(
 ) -> None:
     """Give parameters the values of the same names. adopt: the arrays are nobody else's.
 
-    Raises ParameterError listing all that is missing, extra, or does not fit; then nothing changed."""
+    Raises ParameterError that says what is missing, extra, or does not fit: some names of each, and how many. Then nothing
+    changed."""
     problems = []
     extra = [] if ignore_extra else [n for n in given if n not in parameters]
     if missing:
-        problems.append(f"missing in {source}: {', '.join(missing)}; set allow_missing=True to leave them as they are")
+        problems.append(f"missing in {source}: {_listed(missing)}; set allow_missing=True to leave them as they are")
     if extra:
+        has = "" if missing else f" (the network has {_listed(parameters) or 'none'})"
         problems.append(
-            f"in {source} but not in the network: {', '.join(extra)}; set ignore_extra=True to ignore them "
-            f"(the network has {', '.join(parameters) or 'none'})"
+            f"in {source} but not in the network: {_listed(extra)}; set ignore_extra=True to ignore them{has}"
         )
     pairs = [(n, parameters[n], a) for n, a in given.items() if n in parameters]
     wrong_shapes = [(n, p, a) for n, p, a in pairs if not p._accepts(a.shape)]
     if wrong_shapes:
-        differing = ", ".join(f"{n} {show(a.shape)} (wanted {show(p.shape)})" for n, p, a in wrong_shapes)
-        problems.append(f"shapes that do not fit: {differing}")
+        differing = [f"{n} {show(a.shape)} (wanted {show(p.shape)})" for n, p, a in wrong_shapes]
+        problems.append(f"shapes that do not fit: {_listed(differing)}")
+    others = []
     for name, parameter, array in pairs:
         other = parameter._unfit(array, ctx, cast_dtype, dtype_source) if parameter._accepts(array.shape) else None
         if other is not None:
-            problems.append(f"{name}: {other}")
+            others.append(f"{name}: {other}")
+    problems += others[:SHOWN] + [f"and {len(others) - SHOWN} more of that kind"] * (len(others) > SHOWN)
     if problems:
         raise ParameterError(f"parameters do not fit the network: {'. '.join(problems)}")
     for _, parameter, array in pairs:

@@ -110,6 +110,22 @@ def test_nothing_is_loaded_when_something_does_not_fit() -> None:
     assert all((p.data().asnumpy() == X.astype(p.dtype)).all() for p in held.values())
 
 
+def test_the_names_of_another_network_are_counted() -> None:
+    """A network has hundreds of them; a block within a block of another prefix is missing by its whole name."""
+    net = gluon.nn.HybridSequential(prefix="outer_")
+    for i in range(9):
+        net.add(gluon.nn.Dense(2, in_units=2, use_bias=False, prefix=f"inner{i}_"))
+    net.initialize()
+    given = {f"arg:other{i}": nd.array(X) for i in range(7)}
+    for prefix in ("", "outer_"):
+        with pytest.raises(ParameterError) as caught:
+            net.collect_params().load_dict(given, restore_prefix=prefix)
+        said = str(caught.value)
+        assert "inner0_weight, inner1_weight, inner2_weight, inner3_weight, inner4_weight and 4 more" in said
+        assert f"{prefix}other4 and 2 more" in said
+        assert "inner5" not in said and len(said) < 400
+
+
 def test_a_parameter_without_a_gradient_leaves_nothing_on_the_tape() -> None:
     held = gluon.Parameter("w", shape=(2, 3))
     held.initialize(mx.init.Constant(3))

@@ -340,7 +340,7 @@ def test_only_unicode_strings_are_written():
 def test_strings_cut_off_anywhere():
     whole = encoded({"s": np.array([["one", ""], ["zwölf", "水"]], object)})
     for size in range(len(whole)):
-        with pytest.raises(FormatError, match="offset"):
+        with pytest.raises(FormatError, match="offset|an empty file|the first bytes"):
             load(whole[:size])
 
 
@@ -382,7 +382,7 @@ def test_float32_files_are_views_and_mixed_ones_are_still_aligned():
 def test_cut_off_anywhere_is_a_format_error(path):
     whole = path.read_bytes()
     for size in range(0, len(whole), 1 if path.parent == LATEST else 7):
-        with pytest.raises(FormatError, match=r"offset|zip"):
+        with pytest.raises(FormatError, match=r"offset|zip|an empty file|the first bytes"):
             load(whole[:size])
 
 

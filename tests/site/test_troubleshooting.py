@@ -133,7 +133,7 @@ def test_the_cause_of_many_problems_is_that_of_any() -> None:
         ("convert half -o a.onnx --input data:1,3,32,32", 2, "damaged-file"),
         ("convert alone -o a.onnx --input data:1,3,32,32", 2, "missing-parameters"),
         ("convert mine -o a.onnx --input data:1,3", 2, "unknown-operator"),
-        ("import alone-symbol.json", 2, "no-such-file"),
+        ("import alone-symbol.json", 2, "other-direction"),
     ],
 )
 def test_a_command_ends_in_the_address(
