@@ -14,13 +14,17 @@ from ..opsets import parse_opset
 from ..renaming import parse_renames
 from .detection_options import NmsOption
 from .graph_options import KeepGraph, NanGuards
-from .options import Comparing, Feeding, OpsetOption, OutputsOption, read_inputs
+from .options import SWITCHES, Comparing, Feeding, OpsetOption, OutputsOption, read_inputs
 from .pipeline_options import Batch, Before, Behind, DynamicOption, read_dynamic, read_pictures
 from .target_options import TargetOption
 
 External = Annotated[
     bool | None,
-    typer.Option("--external-data/--no-external-data", help="Weights beside the file; by itself past 2 GB."),
+    typer.Option(
+        "--external-data/--no-external-data",
+        help="Weights beside the file; by itself past 2 GB.",
+        rich_help_panel=SWITCHES,
+    ),
 ]
 Free = Annotated[list[str] | None, typer.Option(help="A parameter that is to be an input. May be repeated.")]
 Rename = Annotated[

@@ -20,7 +20,7 @@ from .conversion_options import Conversion, Rename, read_conversion
 from .groups import grouped
 from .import_options import DynamicAxes, ForMxnet, Fp32
 from .many_options import Many, convert_list
-from .options import Comparing, Feeding, General, Verbose, read_images, read_inputs
+from .options import SWITCHES, Comparing, Feeding, General, Verbose, read_images, read_inputs
 from .pipeline_options import Before, Behind
 from .precision_options import Asked, wishes_of
 from .shell import errors, print_result, progress
@@ -40,7 +40,9 @@ def convert(
         Path | None,
         typer.Option("--output", "-o", help="By default PREFIX.onnx; .onnx is added to a name without ending."),
     ] = None,
-    verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the file appears.")] = True,
+    verify: Annotated[
+        bool, typer.Option(help="Compare with onnxruntime before the file appears.", rich_help_panel=SWITCHES)
+    ] = True,
     training: Annotated[
         bool,
         typer.Option(
@@ -97,7 +99,9 @@ def import_(
     dynamic: DynamicAxes = None,
     for_mxnet: ForMxnet = False,
     fp32: Fp32 = False,
-    verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the files appear.")] = True,
+    verify: Annotated[
+        bool, typer.Option(help="Compare with onnxruntime before the files appear.", rich_help_panel=SWITCHES)
+    ] = True,
     rename: Rename = None,
     *,
     feeding: Feeding,

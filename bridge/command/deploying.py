@@ -16,7 +16,7 @@ from ..paths import BadInput
 from ..serving.deploy import TARGETS
 from .conversion_options import Conversion, read_conversion
 from .groups import grouped
-from .options import Comparing, Feeding, General
+from .options import SWITCHES, Comparing, Feeding, General
 from .pipeline_options import Before, Behind
 from .precision_options import Asked, wishes_of
 from .shell import errors, print_result, progress
@@ -37,7 +37,9 @@ def deploy(
         ),
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace files that are there already.")] = False,
-    verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before files appear.")] = True,
+    verify: Annotated[
+        bool, typer.Option(help="Compare with onnxruntime before files appear.", rich_help_panel=SWITCHES)
+    ] = True,
     *,
     feeding: Feeding,
     options: Conversion,

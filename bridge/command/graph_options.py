@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from .options import SWITCHES
+
 KeepGraph = Annotated[
     bool,
     typer.Option(
@@ -18,5 +20,6 @@ NanGuards = Annotated[
     typer.Option(
         "--nan-guards/--no-nan-guards",
         help="MXNet's answers for NaN and for indexes beyond their table: everywhere, or nowhere; by default where they matter.",
+        rich_help_panel=SWITCHES,
     ),
 ]

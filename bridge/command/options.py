@@ -19,6 +19,9 @@ from ..plugins import load_plugin
 from ..printable import printable
 from ..runtime import TIME_LIMIT
 
+SWITCHES = "On and off"
+"""The group of options that have a form with no-: beside others they would take a column of every line of the help."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 InputOption = Annotated[
     list[str] | None, typer.Option("--input", help="NAME:D1,D2,...[:DTYPE], such as data:1,3,224,224. May be repeated.")

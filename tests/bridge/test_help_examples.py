@@ -67,6 +67,13 @@ def test_every_command_has_two() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+def test_no_word_of_the_help_is_cut_in_a_narrow_window(command: str) -> None:
+    told = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "80", "TERM": "dumb"}).output
+    assert "--help" in told and max(map(len, told.splitlines())) <= 80
+    assert "\u2026" not in told, "a column is too narrow: give options with a long second form a group of their own"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_examples_run(command: str, here: Path) -> None:
     if command == "compile" and native.level() is None:
         pytest.skip("NumPy has no programs to save")
