@@ -354,8 +354,8 @@ class ParameterDict:
         ctx: contexts to put them on; None: where they are, or else the CPU. allow_missing: leave parameters that are not
         given as they are. ignore_extra: pass over values that no parameter has the name of. restore_prefix: what the names given
         lack in front. filename: what errors call the source. With cast_dtype values are converted to the dtypes the parameters
-        have, or with dtype_source="saved" parameters to the dtypes of the values. Raises ParameterError listing all that is
-        missing, not wanted, or does not fit; then nothing changed.
+        have, or with dtype_source="saved" parameters to the dtypes of the values. Raises ParameterError with what is
+        missing, not wanted, or does not fit, of each a few and how many; then nothing changed.
 
         Examples
         --------

@@ -340,7 +340,7 @@ def test_only_unicode_strings_are_written():
 def test_strings_cut_off_anywhere():
     whole = encoded({"s": np.array([["one", ""], ["zwölf", "水"]], object)})
     for size in range(len(whole)):
-        with pytest.raises(FormatError, match="offset|an empty file|the first bytes"):
+        with pytest.raises(FormatError, match=r"offset|an empty file|the first bytes"):
             load(whole[:size])
 
 
