@@ -57,11 +57,12 @@ class Commands(TyperGroup):
         try:
             status = super().main(args, *rest, standalone_mode=False, **more)
         except Exception as error:
-            if not hasattr(error, "format_message"):  # click's own have it, in whichever package they are
+            message = getattr(error, "format_message", None)  # click's own have it, in whichever package they are
+            if message is None:
                 raise
             from .command.shell import fail_of_usage
 
-            text = error.format_message()
+            text = message()
             if getattr(error, "option_name", "") == "--json":
                 text = "--json: give it behind the command, such as gluonnx inspect MODEL --json"
             status = getattr(error, "exit_code", BAD_INPUT)
