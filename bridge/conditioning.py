@@ -9,6 +9,7 @@ import numpy as np
 
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
+from hybrid.ir.graph import Entry
 
 from .compare import FACTOR, TOLERANCES, Difference, distance, rule_scales, within
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine, outputs_by_numpy
@@ -60,6 +61,24 @@ def truth_of(native: NativeEngine, feeds: Arrays) -> tuple[Arrays, Sequence[Arra
     except MXNetError:
         return None
     return truth, runs
+
+
+def carried(native: NativeEngine, feeds: Arrays, errors: Mapping[str, np.ndarray]) -> Arrays | None:
+    """The outputs in float64 where tensors inside are off by errors, by their names: what becomes of an engine's rounding at a few
+    nodes if all others are exact. None when the network cannot be evaluated so."""
+    keys = {
+        native.name_of(Entry(n, i)): (id(n), i)
+        for n in native.graph.nodes
+        if n.op is not None
+        for i in range(n.num_outputs)
+    }
+    if not errors or not errors.keys() <= keys.keys():
+        return None
+    try:
+        added = {keys[n]: e for n, e in errors.items()}
+        return dict(zip(native.outputs, Exact(native.graph, native.model.params).run(feeds, added=added)))
+    except (MXNetError, ValueError):  # errors of another shape than the tensor
+        return None
 
 
 def moved(name: str, array: np.ndarray, seed: int) -> np.ndarray:
@@ -145,3 +164,24 @@ def reach(exact: np.ndarray, runs: Sequence[np.ndarray], first: np.ndarray, seco
         float(np.abs(exact[np.isfinite(exact)]).max(initial=0)) or 1.0,
         all(within(x, exact, allowed) for x in (first, second)),
     )
+
+
+def explained(
+    truths: tuple[Arrays, Sequence[Arrays]],
+    off: Arrays,
+    name: str,
+    mine: np.ndarray,
+    other: np.ndarray,
+) -> bool:
+    """True where one side is as near to float64 as float32 runs come, and the other as near to float64 with a known rounding in
+    it. truths: as truth_of gives them. off: as carried gives it."""
+    exact, shifted = truths[0].get(name), off.get(name)
+    if exact is None or shifted is None or not exact.shape == shifted.shape == mine.shape == other.shape:
+        return False
+    try:
+        runs = [run[name] for run in truths[1]]
+    except MXNetError:  # a run whose numbers are moved
+        return False
+    found = reach(exact, runs, mine, mine)
+    allowed = np.maximum(FACTOR * found.usual, TOLERANCES["float32"].atol * rule_scales(exact))
+    return found.reached and not found.blunt and within(other, shifted, allowed)

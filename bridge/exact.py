@@ -73,11 +73,15 @@ class Exact:
         self.params = {n: a for n, a in params.items() if n in names}
 
     def run(
-        self, feeds: Mapping[str, np.ndarray], jitter: tuple[float, int] | None = None, halved: bool = False
+        self,
+        feeds: Mapping[str, np.ndarray],
+        jitter: tuple[float, int] | None = None,
+        halved: bool = False,
+        added: Mapping[tuple[int, int], np.ndarray] | None = None,
     ) -> list[np.ndarray]:
         """The outputs, floats in float64. jitter: (by how many units in the last place of their own dtype all floats that go in are
         moved at most, seed). halved: casts to half precision do not round either,
-        and what is moved is by units of that.
+        and what is moved is by units of that. added: to the outputs of nodes, by (id of the node, index), before others read them.
 
         Raises MXNetError where an operator does not compute in float64."""
         given = {**self.params, **{n: np.asarray(a) for n, a in feeds.items()}}
@@ -89,14 +93,19 @@ class Exact:
                 n: perturb(a, *jitter, n, HALF if halved else 0.0) for n, a in given.items() if self._moves(n, a, feeds)
             }
         )
-        return self._evaluate(self.graph, inference, {**given, **shifted}, halved)
+        return self._evaluate(self.graph, inference, {**given, **shifted}, halved, added or {})
 
     @staticmethod
     def _moves(name: str, array: np.ndarray, feeds: Mapping[str, np.ndarray]) -> bool:
         return is_float(array.dtype) and (name in feeds or array.size <= JITTERED)
 
     def _evaluate(
-        self, graph: Graph, inference: Inference, given: Mapping[str, np.ndarray], halved: bool
+        self,
+        graph: Graph,
+        inference: Inference,
+        given: Mapping[str, np.ndarray],
+        halved: bool,
+        added: Mapping[tuple[int, int], np.ndarray],
     ) -> list[np.ndarray]:
         last = {(id(e.node), e.index): n for n in graph.nodes for e in n.inputs}
         kept = {(id(e.node), e.index) for e in graph.outputs}
@@ -107,7 +116,8 @@ class Exact:
                 continue
             arrays = [values[id(e.node), e.index] for e in node.inputs]
             for i, result in enumerate(self._apply(node, arrays, inference, halved)):
-                values[id(node), i] = widen(result)
+                extra = added.get((id(node), i))
+                values[id(node), i] = widen(result) if extra is None else widen(result) + extra
             for entry in node.inputs:
                 key = id(entry.node), entry.index
                 if last[key] is node and key not in kept:
@@ -141,7 +151,7 @@ class Exact:
 
     def _run_subgraph(self, graph: Graph, held: Sequence[np.ndarray], halved: bool) -> list[np.ndarray]:
         given = graph.feeds(held)
-        return self._evaluate(graph, self._infer(graph, given, {}), given, halved)
+        return self._evaluate(graph, self._infer(graph, given, {}), given, halved, {})
 
     @staticmethod
     def _infer(graph: Graph, given: Mapping[str, np.ndarray], constants: Mapping[str, np.ndarray]) -> Inference:

@@ -83,6 +83,8 @@ class NodewiseResult:
     """The side whose values both sides were given."""
     pairs: dict[str, str] = field(default_factory=dict)
     """Names of the other side's tensors by those of the source's."""
+    inexact: dict[str, np.ndarray] = field(default_factory=dict)
+    """By the name of the source's tensor: distance from float64 of the other side's runtime, where the models agree in float64."""
     disputed: dict[str, set[str]] = field(default_factory=dict)
     """Tensors that differ and are made from others that differ: these may be no pair."""
 
@@ -202,6 +204,9 @@ def _compare(
         inner.compared[tensor.name] = found
         if note:
             inner.notes.append(note)
+            held_already = sum(e.nbytes for e in inner.inexact.values())
+            if not where and judge.off is not None and held_already + judge.off.nbytes <= EXPOSED_BYTES:
+                inner.inexact[tensor.name] = judge.off
         if not found.equal:
             stats = {n: statistics(values[n]) for n in dict.fromkeys(tensor.inputs) if n in values}
             part = source.part(cut, [tensor.name])
@@ -306,6 +311,8 @@ class _Judge:
         self, source: Engine, other: Engine, cut: frozenset[str], cut_other: frozenset[str], theirs: Mapping[str, str]
     ):
         self.source, self.other, self.cut, self.cut_other, self.theirs = source, other, cut, cut_other, theirs
+        self.off: np.ndarray | None = None
+        """Distance from float64 of the other side's last result that was noted as inexact."""
 
     def local(
         self,
@@ -410,6 +417,8 @@ class _Judge:
                     f"{self.other.label} is inexact at {tensor.node} ({tensor.operator}): {errors[0]:.1e} of its scale from "
                     f"float64, {self.source.label} {errors[1]:.1e}; in float64 the models agree"
                 )
+                with np.errstate(invalid="ignore"):  # infinite on both sides
+                    self.off = np.nan_to_num(got - truth, nan=0.0, posinf=0.0, neginf=0.0)
                 return plain.accept("float64"), note
         # who evaluates the other model may err (onnx's evaluator reads no sequence lengths): it counts if its runtime comes near
         against = [w for w, yes in zip(found, agree) if w is not None and not yes and w.shape == truth.shape]
