@@ -204,8 +204,9 @@ def _compare(
         inner.compared[tensor.name] = found
         if note:
             inner.notes.append(note)
+        if judge.off is not None and not where:
             held_already = sum(e.nbytes for e in inner.inexact.values())
-            if not where and judge.off is not None and held_already + judge.off.nbytes <= EXPOSED_BYTES:
+            if held_already + judge.off.nbytes <= EXPOSED_BYTES:
                 inner.inexact[tensor.name] = judge.off
         if not found.equal:
             stats = {n: statistics(values[n]) for n in dict.fromkeys(tensor.inputs) if n in values}
@@ -312,7 +313,7 @@ class _Judge:
     ):
         self.source, self.other, self.cut, self.cut_other, self.theirs = source, other, cut, cut_other, theirs
         self.off: np.ndarray | None = None
-        """Distance from float64 of the other side's last result that was noted as inexact."""
+        """What the other side's last result is off, where the models agree in float64 and its runtime is off by more than rounding."""
 
     def local(
         self,
@@ -326,6 +327,7 @@ class _Judge:
         """got, which the other side makes of these values, against want, which the source makes of them; and what to note.
         rounded: the coarsest dtype that the reference itself has gone through, if it is coarser than float32. held: the dtype that
         the other side holds it in, where it is a model of half precision beside one of float32."""
+        self.off = None
         if got.shape != want.shape and _spreads(got, want.shape):
             got = np.broadcast_to(got, want.shape)  # a batch of 1 that those who read it broadcast
         if got.shape != want.shape or not (is_float(want.dtype) or want.dtype.kind in "iub"):
@@ -410,6 +412,9 @@ class _Judge:
         if agree[0] and not whole:
             scale = _scale(truth)
             errors = [distance(x, truth) / scale for x in (got, want)]
+            if errors[0] <= RUNTIME:
+                with np.errstate(invalid="ignore"):  # infinite on both sides
+                    self.off = np.nan_to_num(got - truth, nan=0.0, posinf=0.0, neginf=0.0)
             if errors[0] <= TOLERANCES[dtype.name].atol:
                 return plain.accept("float64"), ""
             if errors[0] <= RUNTIME:
@@ -417,8 +422,6 @@ class _Judge:
                     f"{self.other.label} is inexact at {tensor.node} ({tensor.operator}): {errors[0]:.1e} of its scale from "
                     f"float64, {self.source.label} {errors[1]:.1e}; in float64 the models agree"
                 )
-                with np.errstate(invalid="ignore"):  # infinite on both sides
-                    self.off = np.nan_to_num(got - truth, nan=0.0, posinf=0.0, neginf=0.0)
                 return plain.accept("float64"), note
         # who evaluates the other model may err (onnx's evaluator reads no sequence lengths): it counts if its runtime comes near
         against = [w for w, yes in zip(found, agree) if w is not None and not yes and w.shape == truth.shape]

@@ -1,0 +1,118 @@
+"""An engine that is known to round badly at one node, in a network that shows it: the models are the same, and faults are faults."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import bridge
+import hybrid as mx
+from bridge.conditioning import carried, explained, truth_of
+from bridge.engines import NativeEngine
+from bridge.models import Model
+from hybrid.core.op import Spec
+
+HIGH, WIDE = 448, 8
+GIVEN = (561, 12)
+"""Rows that are no simple fraction of HIGH: onnxruntime reckons in float32 between which of them a row lies, and with hundreds of
+rows that is a 50,000th of their scale off."""
+
+
+@functools.lru_cache(maxsize=1)
+def network() -> Model:
+    """Pictures to one size, as pixels to -1..1, and layers with many outputs, of which some nearly cancel."""
+    rng = np.random.default_rng(0)
+    shapes = {"conv_weight": (8, 3, 8, WIDE), "fc_weight": (64, HIGH)}
+    weights = {n: (rng.standard_normal(s) / np.sqrt(np.prod(s[1:]))).astype("float32") for n, s in shapes.items()}
+    y = mx.sym.contrib.BilinearResize2D(mx.sym.var("data"), height=HIGH, width=WIDE, name="resized")
+    y = mx.sym.broadcast_sub(y, mx.sym.var("mean"), name="centred") * 0.0078125
+    y = mx.sym.Convolution(y, kernel=(8, WIDE), stride=(8, WIDE), num_filter=8, no_bias=True, name="conv")
+    y = mx.sym.FullyConnected(y, num_hidden=64, no_bias=True, name="fc")
+    return bridge.open_model(y, weights | {"mean": np.full((1, 1, 1, 1), 127.5, "float32")})
+
+
+def pictures() -> np.ndarray:
+    return np.random.default_rng(7).integers(0, 256, (1, 3, *GIVEN)).astype("float32")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("inexact") / "model.onnx"
+    bridge.convert(network(), output=path, inputs={"data": (1, 3, *GIVEN)}, verify=False)
+    return path
+
+
+def against(path: Path) -> bridge.VerifyResult:
+    return bridge.verify(network(), str(path), inputs={"data": pictures()})
+
+
+def test_what_an_engine_rounds_at_one_node_is_no_difference(written: Path) -> None:
+    result = against(written)
+    assert result.equivalent
+    assert result.differences[0].settled_by == "float64" and result.differences[0].beyond
+    notes = "\n".join(result.warnings)
+    assert "onnxruntime is inexact at resized" in notes and "what onnxruntime rounds at resized" in notes
+
+
+def stored(model: onnx.ModelProto, name: str, change: Callable[[np.ndarray], np.ndarray]) -> None:
+    (tensor,) = (i for i in model.graph.initializer if i.name == name)
+    array = onnx.numpy_helper.to_array(tensor)
+    tensor.CopyFrom(onnx.numpy_helper.from_array(change(array).astype(array.dtype), name))
+
+
+def a_heavier_weight(model: onnx.ModelProto) -> None:
+    stored(model, "conv_weight", lambda a: a * 1.01)
+
+
+def one_heavier_row(model: onnx.ModelProto) -> None:
+    stored(model, "fc_weight", lambda a: a * np.where(np.arange(len(a)) == 5, 1.01, 1)[:, None])
+
+
+def another_mean(model: onnx.ModelProto) -> None:
+    stored(model, "mean", lambda a: a + 0.1)
+
+
+def another_grid(model: onnx.ModelProto) -> None:
+    (node,) = (n for n in model.graph.node if n.op_type == "Resize")
+    (mode,) = (a for a in node.attribute if a.name == "coordinate_transformation_mode")
+    mode.s = b"asymmetric" if mode.s == b"half_pixel" else b"half_pixel"
+
+
+@pytest.mark.parametrize(
+    ("fault", "node"),
+    [(a_heavier_weight, "conv"), (one_heavier_row, "fc"), (another_mean, "centred"), (another_grid, "resized")],
+)
+def test_a_fault_beside_it_is_a_fault(
+    fault: Callable[[onnx.ModelProto], None], node: str, written: Path, tmp_path: Path
+) -> None:
+    model = onnx.load(written)
+    fault(model)
+    wrong = tmp_path / "wrong.onnx"
+    onnx.save(model, wrong)
+    result = against(wrong)
+    assert result.verdict == "not equivalent"
+    assert result.divergence is not None and result.divergence.node == node
+
+
+def test_only_as_much_as_that_rounding_gives_is_explained() -> None:
+    """What the rounding of a node gives at the outputs is no more room for others."""
+    feeds = {"data": pictures()}
+    engine = NativeEngine(network(), {"data": Spec((1, 3, *GIVEN), np.dtype(np.float32))})
+    error = np.random.default_rng(3).uniform(-5e-3, 5e-3, (1, 3, HIGH, WIDE))
+    truths, off = truth_of(engine, feeds), carried(engine, feeds, {"resized_output": error})
+    assert truths is not None and off is not None
+    (name,) = engine.outputs
+    want, exact = truths[1][0][name], truths[0][name]
+    moved = off[name] - exact
+    assert np.abs(moved).max() > 1e-5 * np.abs(exact).max()
+    assert explained(truths, off, name, want, off[name].astype("float32"))
+    assert not explained(truths, off, name, want, (exact - moved).astype("float32")), "the other way"
+    assert not explained(truths, off, name, want, (exact + 3 * moved).astype("float32")), "as far again, and more"
+    assert not explained(truths, off, name, off[name].astype("float32"), off[name].astype("float32")), "either side"
+    assert not explained(truths, {}, name, want, want) and not explained(truths, off, name, want[:, :3], want)
+    assert carried(engine, feeds, {}) is None and carried(engine, feeds, {"nobody": error}) is None
