@@ -27,7 +27,7 @@ from .half import HalfEngine
 from .layers import study
 from .locate import first_divergence
 from .models import BadInput
-from .nodewise import NodewiseResult, is_quantized, node_by_node, rounds_to_integers
+from .nodewise import NodewiseResult, is_quantized, look_closer, node_by_node, rounds_to_integers
 from .paths import listed
 from .result import Case, Divergence, Progress, VerifyResult, with_warnings
 from .ties import settle_ties
@@ -236,32 +236,37 @@ class _Trial:
         there; float64 of the whole network with that rounding in it has to give what the runtime gives, as near as float32 comes
         to it, and the other side has to be as near to float64 without. What is beyond that stays refused."""
         case, inner = self.cases[index], self.inner[index]
-        native = None if inner.source is None else native_of(inner.source)
-        if not inner.inexact or native is None or isinstance(self.reference, HalfEngine):
+        source = inner.source
+        native = None if source is None else native_of(source)
+        if source is None or native is None or not inner.pairs or isinstance(self.reference, HalfEngine):
             return differences
-        self.tell("following an inexact node through the network")
+        self.tell("following what a runtime rounds at single nodes")
         feeds = native.complete(case.feeds)
-        truths, off = truth_of(native, feeds), carried(native, feeds, inner.inexact)
-        if truths is None or off is None:
-            return differences
-        mine, other = (want, got) if inner.source is self.left else (got, want)
-        label = (self.right if inner.source is self.left else self.left).label
-        out = []
-        for d, pair in zip(differences, self.pairs):
-            here, there = pair if inner.source is self.left else pair[::-1]
-            if d.equal or not d.compared or not is_float(want[pair[0]].dtype):
-                out.append(d)
+        truths = truth_of(native, feeds)
+        first = source is self.left
+        mine, theirs, other = (want, got, self.right) if first else (got, want, self.left)
+        out, errors = list(differences), inner.inexact
+        for closer in (False, True):
+            if truths is None or all(d.equal for d in out):
+                break
+            if closer:
+                try:
+                    errors = look_closer(source, other, case, inner.pairs)
+                except (EngineError, MXNetError, KeyError):
+                    break
+            off = carried(native, feeds, errors)
+            if off is None:
                 continue
-            found = explained(truths, off, here, mine[here], other[there])
-            if not found:
-                out.append(d)
-                continue
-            nodes = [t.node for t in inner.source.inner_tensors() if t.name in inner.inexact] if inner.source else []
-            self.warnings.append(
-                f"{d.name}: {d.reason}; that is what {label} rounds at {listed(nodes)}, which this network magnifies: float64 with "
-                "that rounding in it gives the same"
-            )
-            out.append(d.accept("float64"))
+            nodes = listed(dict.fromkeys(t.node for t in source.inner_tensors() if t.name in errors))
+            for i, (d, pair) in enumerate(zip(out, self.pairs)):
+                here, there = pair if first else pair[::-1]
+                if d.equal or not d.compared or not explained(truths, off, here, mine[here], theirs[there]):
+                    continue
+                self.warnings.append(
+                    f"{d.name}: {d.reason}; that is what {other.label} rounds at {nodes}, which this network magnifies: float64 "
+                    "with that rounding in it gives the same"
+                )
+                out[i] = d.accept("float64")
         return out
 
     def _by_ties(self, index: int, differences: list[Difference], results: tuple[Arrays, Arrays]) -> list[Difference]:

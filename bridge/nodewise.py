@@ -47,6 +47,7 @@ STEPS = 8.0  # units in the last place that may decide between two whole numbers
 SHARP = (
     1024.0  # epsilons of a slice's scale up to which being within rounding is enough for a verdict; of half precision 1
 )
+FEW = 8.0  # units in the last place of a slice's scale that any runtime is off
 RUNTIME = 1e-3  # of a tensor's scale that a runtime may be off where the models agree in float64
 LARGE = 8  # operators in one piece from which on float64 has to say that the models agree: rounding hides more there
 
@@ -252,6 +253,32 @@ def _compare(
     return inner
 
 
+def look_closer(source: Engine, other: Engine, case: Case, pairs: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """By the name of the source's tensor what the other side's runtime is off there, from the same values: of nodes that are off by
+    more than a few units in the last place, though that is no fault of any, and where the models agree in float64. pairs: names of
+    the other side's tensors by the source's. Asked for where outputs are further apart than rounding takes them."""
+    mine = {t.name: t for t in source.inner_tensors()}
+    tensors = [t for n, t in mine.items() if n in pairs]
+    cut, cut_other = frozenset(pairs), frozenset(pairs.values())
+    judge = _Judge(source, other, cut, cut_other, pairs)
+    groups = _groups(source, case, tensors, cut)
+    fed = dict(case.feeds) | (source.complete(case.feeds) if isinstance(source, NativeEngine) else {})
+    found: dict[str, np.ndarray] = {}
+
+    def visit(index: int, shown: Arrays) -> None:
+        values = {n: v for n, v in shown.items() if v.dtype != object} | fed
+        given = {pairs.get(n, n): v for n, v in values.items()}
+        made = other.run_forced(cut_other, given, [pairs[t.name] for t in groups[index].tensors])
+        for tensor in groups[index].tensors:
+            got, want = made.get(pairs[tensor.name]), values.get(tensor.name)
+            off = None if got is None or want is None else judge.off_by(tensor, got, want, values)
+            if off is not None and sum(e.nbytes for e in found.values()) + off.nbytes <= EXPOSED_BYTES:
+                found[tensor.name] = off
+
+    source.walk(case.feeds, [g.shown for g in groups], visit)
+    return found
+
+
 class _Weights:
     """Parameters of one side that the other does not store by the same name."""
 
@@ -313,7 +340,7 @@ class _Judge:
     ):
         self.source, self.other, self.cut, self.cut_other, self.theirs = source, other, cut, cut_other, theirs
         self.off: np.ndarray | None = None
-        """What the other side's last result is off, where the models agree in float64 and its runtime is off by more than rounding."""
+        """Distance from float64 of the other side's last result, where the models agree in float64 and its runtime is off."""
 
     def local(
         self,
@@ -435,6 +462,23 @@ class _Judge:
             what = "beyond a sure tolerance, and float64 does not confirm it"
             return plain.refuse(_count_wrong(doubtful, got, truth, what)), ""
         return plain.accept("float64"), ""
+
+    def off_by(self, tensor: Tensor, got: np.ndarray, want: np.ndarray, values: Arrays) -> np.ndarray | None:
+        """Distance of got from float64; None where it is a few units in the last place, or the models do not agree in float64."""
+        single = np.dtype(np.float32)
+        if got.shape != want.shape or not got.dtype == want.dtype == single:
+            return None
+        if close_within(tensor.name, got, want, FEW * epsilon(single)) is not None:
+            return None
+        truth = self._exact(tensor, values)
+        if truth is None or truth.shape != got.shape:
+            return None
+        moves = [self._exact(tensor, values, (1.0, seed)) for seed in range(DRAWS)]
+        response = slice_scales(np.max([np.abs(m - truth) for m in moves if m is not None], axis=0, initial=0.0))
+        apart = 2 * np.minimum(response, SHARP * epsilon(single) * rule_scales(truth))
+        if not np.isfinite(truth).all() or not _same(self._foreign(tensor, values, False), truth, apart):
+            return None
+        return _flat(got) - truth
 
     def _rounds(self, part: Part, values: Arrays) -> bool:
         """True where a part computes in half precision, of which a pair of casts alone is no more than a loss."""
