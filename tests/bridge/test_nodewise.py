@@ -495,6 +495,29 @@ def test_what_a_runtime_computes_badly_is_noted() -> None:
     assert met(Acted({"a": A}), Acted({"a": A})).notes == []
 
 
+def test_what_a_runtime_is_off_is_kept_only_where_the_models_agree() -> None:
+    truth, eps = A.astype(np.float64), float(np.finfo(np.float32).eps)
+
+    def closer(off: Any, foreign: Any) -> Any:
+        return nodewise.look_closer(Acted({"a": A}), Acted({"b": off}, foreign=foreign), FED, {"a": "b"})
+
+    for units, kept in ((2, False), (64, True)):
+        off = A.copy()
+        off[0, 2] += np.float32(units * eps * 3)
+        found = closer(off, truth)
+        assert list(found) == (["a"] if kept else [])
+        if kept:
+            np.testing.assert_array_equal(found["a"], off.astype(np.float64) - truth)
+            assert closer(off, off.astype(np.float64)) == {}, "another model is no rounding"
+            assert closer(off, None) == {}, "nor what nobody confirms"
+            assert closer(off[:1], truth) == {} and closer(off.astype(np.float64), truth) == {}
+    noted = A.copy()
+    noted[1, 2] += np.float32(1e-4 * 3)
+    inner = met(Acted({"a": A}), Acted({"a": noted}, foreign=truth))
+    np.testing.assert_array_equal(inner.inexact["a"], noted.astype(np.float64) - truth)
+    assert met(Acted({"a": A}), Acted({"a": noted}, foreign=noted.astype(np.float64))).inexact == {}
+
+
 def test_groups_hold_as_many_bytes_as_may_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodewise, "EXPOSED_BYTES", 640)
     names = ["a", "b", "c", "d"]
