@@ -337,8 +337,9 @@ class Comparison:
             elif new and not x:
                 self._add("parameter", mine, theirs, f"{slot} {y} is new")
             elif old or new:
-                sides = f"{x} is a parameter, {y} is computed" if old else f"{x} is computed, {y} is a parameter"
-                self._add("parameter", mine, theirs, f"{slot}: {sides}")
+                how = ("stored", "computed") if old else ("computed", "stored")
+                text = f"input {slot} is {how[0]} in the first model ({x}) and {how[1]} in the second ({y})"
+                self._add("parameter", mine, theirs, text.replace("input input ", "input "))
         return turned
 
     def _told_parameter(

@@ -59,6 +59,12 @@ def test_what_an_engine_rounds_at_one_node_is_no_difference(written: Path) -> No
     assert "onnxruntime is inexact at resized" in notes and "what onnxruntime rounds at resized" in notes
 
 
+def test_the_order_of_the_models_does_not_matter(written: Path) -> None:
+    result = bridge.verify(str(written), network(), inputs={"data": pictures()})
+    assert result.equivalent and result.differences[0].beyond
+    assert any("what onnxruntime rounds at resized" in w for w in result.warnings)
+
+
 def test_what_is_within_a_nodes_tolerance_is_looked_at_where_outputs_are_not(tmp_path: Path) -> None:
     """With fewer rows the runtime is off by less than is noted, and outputs by more than rounding takes them."""
     path, pixels = tmp_path / "model.onnx", {"data": pictures(201, 8)}

@@ -50,7 +50,7 @@ def patterns(right: onnx.ModelProto, wrong: onnx.ModelProto, variant: str = "pla
                 if a.SerializeToString() != b.SerializeToString():
                     found[_array(numpy_helper.to_array(a), numpy_helper.to_array(b), one, other, variant)] = None
             elif one != other and old.op_type == node.op_type:
-                other_kind = "is (a parameter|computed)|" if (a is None) != (b is None) else ""
+                other_kind = "is (stored|computed) in the first|" if (a is None) != (b is None) else ""
                 found[f"{other_kind}reads .* (instead of|in another order)|is (added|removed)"] = None
     return list(found)
 
