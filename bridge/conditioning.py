@@ -157,13 +157,18 @@ class Reach(NamedTuple):
 def reach(exact: np.ndarray, runs: Sequence[np.ndarray], first: np.ndarray, second: np.ndarray) -> Reach:
     """Distances of two results from what float64 gives. runs: the same by float32."""
     usual = max(distance(each, exact) for each in runs)
-    allowed = np.maximum(FACTOR * usual, TOLERANCES["float32"].atol * rule_scales(exact))
+    allowed = _allowed(exact, usual)
     return Reach(
         (distance(first, exact), distance(second, exact)),
         usual,
         float(np.abs(exact[np.isfinite(exact)]).max(initial=0)) or 1.0,
         all(within(x, exact, allowed) for x in (first, second)),
     )
+
+
+def _allowed(exact: np.ndarray, usual: float) -> np.ndarray:
+    """The distance from float64 that a result may have, where float32 runs have the usual one."""
+    return np.maximum(FACTOR * usual, TOLERANCES["float32"].atol * rule_scales(exact))
 
 
 def explained(
@@ -183,5 +188,5 @@ def explained(
     except MXNetError:  # a run whose numbers are moved
         return False
     found = reach(exact, runs, mine, mine)
-    allowed = np.maximum(FACTOR * found.usual, TOLERANCES["float32"].atol * rule_scales(exact))
+    allowed = _allowed(exact, found.usual)
     return found.reached and not found.blunt and within(other, shifted, allowed)

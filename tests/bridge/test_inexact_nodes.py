@@ -121,7 +121,7 @@ def test_a_fault_beside_it_is_a_fault(
 
 
 def test_only_as_much_as_that_rounding_gives_is_explained() -> None:
-    """What the rounding of a node gives at the outputs is no more room for others."""
+    """The rounding of a node leaves no room at the outputs for anything else."""
     feeds = {"data": pictures()}
     engine = NativeEngine(network(), {"data": Spec((1, 3, *GIVEN), np.dtype(np.float32))})
     error = np.random.default_rng(3).uniform(-5e-3, 5e-3, (1, 3, HIGH, WIDE))
