@@ -26,7 +26,7 @@ from .faces.notebook import listener
 from .half import HalfEngine
 from .layers import study
 from .locate import first_divergence
-from .models import BadInput
+from .models import BadInput, Model
 from .nodewise import NodewiseResult, is_quantized, look_closer, node_by_node, rounds_to_integers
 from .paths import listed
 from .result import Case, Divergence, Progress, VerifyResult, with_warnings
@@ -400,6 +400,7 @@ class _Trial:
         self.tell("comparing weights and attributes")
         try:
             also = {f.node: [*([f.second_node] if f.second_node else []), *f.span] for f in reversed(nodes)}
+            left, right = (_whole(e, m) for e, m in ((self.left, left), (self.right, right)))
             return causes(left, right, [f.node for f in nodes], also)
         except (MXNetError, ConversionError, OSError) as error:  # the verdict matters more
             self.warnings.append(f"what differs between the models was not looked for ({str(error).splitlines()[0]})")
@@ -414,6 +415,13 @@ class _Trial:
             said = str(error).splitlines()[0]
             self.warnings.append(f"no reproduction was written to {os.fspath(self.repro)}: {said}")
             return None
+
+
+def _whole(engine: Engine, model: Model) -> Model:
+    """The model with its weights, which a file that has just been written is run without: they lie in the file."""
+    if isinstance(engine, OnnxEngine) and model.path and model.file is None and not engine.proto.graph.initializer:
+        return dataclasses.replace(model, proto=engine.full_proto())
+    return model
 
 
 def _counts(difference: Difference) -> tuple[bool, bool, float]:

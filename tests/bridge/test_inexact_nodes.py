@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,3 +138,21 @@ def test_only_as_much_as_that_rounding_gives_is_explained() -> None:
     assert not explained(truths, off, name, off[name].astype("float32"), off[name].astype("float32")), "either side"
     assert not explained(truths, {}, name, want, want) and not explained(truths, off, name, want[:, :3], want)
     assert carried(engine, feeds, {}) is None and carried(engine, feeds, {"nobody": error}) is None
+
+
+def test_a_refused_conversion_says_which_weight_differs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The file that was just written is run without its weights in memory: they are read where words for a cause are sought."""
+    convert = importlib.import_module("bridge.convert")
+    real = convert.as_onnx
+
+    def planted(*args: object) -> object:
+        made = real(*args)
+        heavier = {n: a * np.float32(1.01) if n == "conv_weight" else a for n, a in made.verified.initializers.items()}
+        wrong = made.verified._replace(initializers=heavier)
+        return type(made)(wrong, wrong)
+
+    monkeypatch.setattr(convert, "as_onnx", planted)
+    with pytest.raises(bridge.NotEquivalent) as caught:
+        bridge.convert(network(160), inputs={"data": (1, 3, 201, 12)}, output=tmp_path / "model.onnx")
+    causes = caught.value.result.causes
+    assert list(causes) == ["conv"] and "ratio 1.01" in causes["conv"][0]
