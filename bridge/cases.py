@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
 import onnx
 
 from converters.proto_nodes import reads, stored_tensors
+from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Domain, Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, show
@@ -171,6 +173,7 @@ class Cases:
             self.wanted[name] = Spec(spec.shape, spec.dtype or self.wanted[name].dtype)
         self.wanted |= {n: _with_batch(s) for n, s in self.wanted.items() if n not in self.arrays}
         self._want_shapes()
+        self.wanted |= self._floats_of_another_size()
         self.asked = {n: Domain(*ends) for n, ends in limits.items()}
         self.drawn = {n: s for n, s in self.wanted.items() if n not in self.arrays}
         self.known = self._numbers_taken() if self.drawn else {}
@@ -185,6 +188,24 @@ class Cases:
             if not isinstance(engine, HalfEngine):  # which rounds what it is given
                 given = {theirs.get(n, n): a for n, a in self.arrays.items()}
                 hold_dtypes(engine.model, given, {theirs.get(n, n): f for n, f in self.sources.items()})
+
+    def _floats_of_another_size(self) -> dict[str, Spec]:
+        """Specs of inputs of which nobody says a dtype, where a network's parameters say that it is float16, bfloat16 or float64:
+        the symbol of such a network takes no float32."""
+        found: dict[str, Spec] = {}
+        for engine, theirs in ((self.left, {}), (self.right, self.second)):
+            graph = engine.model.graph
+            shapes = {theirs.get(n, n): Spec(s.shape) for n, s in self.wanted.items()}
+            if graph is None or all(s.dtype is not None for s in self.wanted.values()):
+                continue
+            with suppress(MXNetError):
+                inferred = engine.model.infer({n: s for n, s in shapes.items() if n in engine.inputs})
+                of_own = {n.name: inferred.spec(Entry(n)).dtype for n in graph.variables()}
+                for name, spec in self.wanted.items():
+                    dtype = of_own.get(theirs.get(name, name))
+                    if spec.dtype is None and dtype is not None and dtype != np.float32 and is_float(dtype):
+                        found.setdefault(name, Spec(spec.shape, dtype))
+        return found
 
     def _want_shapes(self) -> None:
         """Raise BadInput where an input is to be drawn whose shape is not known."""

@@ -81,6 +81,19 @@ def test_our_engine_gives_what_mxnet_recorded(name: str) -> None:
     assert result.inner == (10 if name == "lenet-all" else 0)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_a_network_of_another_precision_is_recorded_by_sizes_alone(dtype: str, tmp_path: Path) -> None:
+    """Nobody says what dtype its input has but its parameters."""
+    net = mx.gluon.nn.Dense(3, in_units=4)
+    net.initialize()
+    net.cast(dtype)
+    net.hybridize()
+    net(mx.nd.ones((2, 4), dtype=dtype))
+    net.export(str(tmp_path / "net"))
+    found = bridge.record(tmp_path / "net", inputs={"data": (2, 4)})
+    assert {a.dtype for run in found.runs for a in (*run.inputs.values(), *run.outputs.values())} == {np.dtype(dtype)}
+
+
 def test_the_converted_file_gives_it_too(converted: Path) -> None:
     assert bridge.verify(converted, expected=str(RECORDED / "lenet.npz")).equivalent
     both = bridge.verify(LENET / "model", converted, expected=RECORDED / "lenet.npz")
