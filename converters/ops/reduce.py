@@ -186,7 +186,7 @@ def _arg_extreme(b, data, axis, *, largest):
 
 def _arg(b, op, data):
     at_least_1d = not isinstance(op, NpArgExtreme)
-    if op.axis is not None:
+    if op.axis is not None and data.rank:  # a number has the axes 0 and -1, too
         axis = op.axis % data.rank
         return _drop(
             b, _arg_extreme(b, data, axis, largest=op.largest), [axis], data.rank, op.keepdims, at_least_1d=at_least_1d

@@ -93,7 +93,7 @@ def test_run_and_bench(folder: Path, tmp_path: Path, as_given: Make, model: str)
     cost = bridge.precision_report(as_given(folder / model), as_given(folder / "inputs.npz"), precision="bfloat16")
     assert bool(cost.layers) == (native.level() is not None)  # NumPy holds no weights in fewer bits
     result = bridge.bench(as_given(folder / model), inputs=as_given(folder / "inputs.npz"), seconds=0.01, rounds=1)
-    assert result.inputs == {"data": (3, 1, 28, 28)}
+    assert result.inputs == {"data": {"shape": [3, 1, 28, 28], "dtype": "float32"}}
 
 
 @pytest.mark.skipif(native.level() is None, reason="NumPy has no programs to save")

@@ -68,7 +68,7 @@ def test_no_report_shows_a_name_that_is_no_text(capsys: pytest.CaptureFixture[st
     row = Row(**{**dict.fromkeys(Row._fields, "x"), "aliases": ("a",), "opsets": (), "refused": ("r",), "read": ("X",)})
     times = {"median": 0.002, "low": 0.001, "high": 0.0035, "best": 0.0009, "samples": 5}
     benched = BenchResult(
-        "net", {"x": (2, 3)}, 3, "v3", {"gluonnx": times}, 2.5, False, (NEAR, FAR),
+        "net", {"x": {"shape": [2, 3], "dtype": "float32"}}, 3, "v3", {"gluonnx": times}, 2.5, False, (NEAR, FAR),
         (StepTime("n1", "Conv", "gemm", (2, 3), 1e-6, 0.25, 1.26, 2.5, 0.504),), Peak(1.5e11, 2.25e10), ("w1",),
     )  # fmt: skip
     shown = {
@@ -631,7 +631,7 @@ def test_options_of_the_commands_that_few_give(tmp_path: Path) -> None:
         return json.loads(found.stdout)
 
     (measured,) = call("bench", tmp_path / "m", "--inputs", tmp_path / "x.npz", "--seconds", 0.01)["models"]
-    assert measured["inputs"]["data"] == [5, 4]
+    assert measured["inputs"]["data"]["shape"] == [5, 4]
     call("convert", tmp_path / "m", "--inputs", tmp_path / "x.npz", "-o", tmp_path / "m.onnx")
     back = str(tmp_path / "back")
     refused = CliRunner().invoke(cli.app, ["import", str(tmp_path / "m.onnx"), "-o", back, "--atol", "-1"])

@@ -140,3 +140,14 @@ def test_polynomials_of_many_coefficients(count: int, dtype: str) -> None:
             assert len(model.graph.node) < (300 if count == 64 else 20)
             (got,) = run_onnx(model, {k: v for k, v in feeds.items() if k not in stored})
             close(got, want, node.op)
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("name", ["_npi_argmax", "_npi_argmin"])
+def test_the_extreme_of_a_number(name: str, axis: int, keepdims: bool) -> None:
+    """As NumPy, which takes a number's axis for 0 or -1."""
+    op = REGISTRY[name].bind(axis=axis, keepdims=keepdims)
+    graph, feeds = Graph([Entry(Node(op, "node", [Entry(Node(None, "x"))]))]), {"x": np.array(3, np.float32)}
+    (got,), (want,) = run_onnx(converters.to_onnx(graph, {}, feeds), feeds), Program(graph).run(feeds)
+    assert (got, got.shape) == (want, want.shape) == (0, ())

@@ -14,7 +14,7 @@ def test_blocks_run(tmp_path: Path) -> None:
     copy(tmp_path, *PACKAGES, "fixtures/models/squeezenet", "fixtures/data/a.png")
     environment = with_command(tmp_path)
     parts = blocks(ROOT / "docs" / "deploy.md")
-    assert {p.language for p in parts} == {"bash", "python"}
+    assert {p.language for p in parts} == {"bash", "python", "dockerfile"}
     for part in parts:
         execute(part, tmp_path, environment)
     assert (tmp_path / "repository" / "squeezenet" / "config.pbtxt").is_file()

@@ -19,7 +19,8 @@ def test_every_operator_has_a_function(module) -> None:
     for name in OPS:
         function = getattr(module._internal if name.startswith("_") else module.op, name)
         assert callable(function)
-        assert function.__doc__.startswith(inspect.cleandoc(OPS[name].__doc__ or name).splitlines()[0])
+        if name != "Custom":  # whose function takes the inputs that a CustomOpProp lists, and says so
+            assert function.__doc__.startswith(inspect.cleandoc(OPS[name].__doc__ or name).splitlines()[0])
         signature = inspect.signature(function)
         assert set(OPS[name].fields) <= set(signature.parameters)
 
