@@ -192,19 +192,20 @@ class Cases:
     def _floats_of_another_size(self) -> dict[str, Spec]:
         """Specs of inputs of which nobody says a dtype, where a network's parameters say that it is float16, bfloat16 or float64:
         the symbol of such a network takes no float32."""
+        unsaid = {n for n, s in self.wanted.items() if s.dtype is None}
         found: dict[str, Spec] = {}
         for engine, theirs in ((self.left, {}), (self.right, self.second)):
-            graph = engine.model.graph
-            shapes = {theirs.get(n, n): Spec(s.shape) for n, s in self.wanted.items()}
-            if graph is None or all(s.dtype is not None for s in self.wanted.values()):
+            graph, names = engine.model.graph, {theirs.get(n, n): n for n in self.wanted}
+            if graph is None or not unsaid:
                 continue
             with suppress(MXNetError):
-                inferred = engine.model.infer({n: s for n, s in shapes.items() if n in engine.inputs})
-                of_own = {n.name: inferred.spec(Entry(n)).dtype for n in graph.variables()}
-                for name, spec in self.wanted.items():
-                    dtype = of_own.get(theirs.get(name, name))
-                    if spec.dtype is None and dtype is not None and dtype != np.float32 and is_float(dtype):
-                        found.setdefault(name, Spec(spec.shape, dtype))
+                inferred = engine.model.infer(
+                    {m: Spec(self.wanted[n].shape) for m, n in names.items() if m in engine.inputs}
+                )
+                for variable in graph.variables():
+                    name, dtype = names.get(variable.name), inferred.spec(Entry(variable)).dtype
+                    if name in unsaid and dtype is not None and dtype != np.float32 and is_float(dtype):
+                        found.setdefault(name, Spec(self.wanted[name].shape, dtype))
         return found
 
     def _want_shapes(self) -> None:

@@ -39,7 +39,7 @@ from hybrid.passes.strip_labels import label_names, strip_labels
 from .archives import is_archive, sizes_beside, symbol_in, unpacked
 from .cut import cut_at
 from .heads import without_training_heads
-from .paths import BadInput, file_of, listed, newest_params, symbols_of
+from .paths import BadInput, file_of, is_onnx_file, listed, newest_params, symbols_of
 from .structural import is_structural, match
 
 
@@ -412,6 +412,11 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
         if format.recognises(source):
             return format.load(source, params, foreign)
     raise BadInput(f"got {type(source).__name__}, wanted a path, a Symbol, a SymbolBlock or an ONNX ModelProto")
+
+
+def open_with(source: Any, params: Any) -> Model:
+    """The model of one of several sources, with the parameters that are given for those of them that hold none."""
+    return open_model(source, None if is_onnx_file(source) else params)
 
 
 def _from_archive(archive: Path, params: Any, foreign: bool) -> Model:

@@ -31,8 +31,7 @@ from .engines import (
     tensors,
 )
 from .exact import Exact
-from .models import FORMATS, ONNX, BadInput, Model, open_model
-from .paths import is_onnx_file
+from .models import FORMATS, ONNX, BadInput, Model, open_with
 from .recorded import Recording, load_recording
 from .runtime import LEVELS
 from .settle import settle_inputs
@@ -290,4 +289,4 @@ def opened(source: Any, params: Any = None) -> Model | Engine:
         return as_side(load_recording(source))
     if is_runner(source):
         return as_side(source)
-    return source if isinstance(source, Model) else open_model(source, None if is_onnx_file(source) else params)
+    return source if isinstance(source, Model) else open_with(source, params)

@@ -10,7 +10,7 @@ import typer
 import bridge
 
 from ..change.table import diff_table, reduce_table
-from ..paths import is_onnx_file
+from ..models import open_with
 from ..runtime import TIME_LIMIT
 from .options import (
     AsJson,
@@ -60,7 +60,7 @@ def reduce(
 ) -> None:
     """Find the smallest part of two models that gives different numbers; write it with its data and a script that shows it."""
     with errors(as_json), progress(as_json) as tell:
-        first = bridge.open_model(a, None if is_onnx_file(a) else params)
+        first = open_with(a, params)
         result = bridge.reduce(
             first,
             b,

@@ -12,8 +12,7 @@ import bridge
 from ..faces.blocks import TONES, Column, Grid, Line, Page
 from ..inputs import Feeds, load_feeds, parse_inputs
 from ..matrix import MatrixResult
-from ..models import names_to_fill
-from ..paths import is_onnx_file
+from ..models import names_to_fill, open_with
 from ..printable import clean
 from ..runners import SPECS
 from ..runtime import TIME_LIMIT
@@ -41,9 +40,7 @@ def matrix(
 ) -> None:
     """Run models on several runners with the same inputs; compare all with all. Exit status 1 where some differ."""
     with errors(as_json, report_to), progress(as_json) as tell:
-        opened = [
-            m if m.endswith(".npz") else bridge.open_model(m, None if is_onnx_file(m) else params) for m in models
-        ]
+        opened = [m if m.endswith(".npz") else open_with(m, params) for m in models]
         given = Feeds(parse_inputs(input or ()))
         if inputs is not None:
             named = [m for m in opened if not isinstance(m, str)]

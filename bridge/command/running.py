@@ -17,9 +17,9 @@ from ..compiling import compiled_file
 from ..inputs import Feeds, load_feeds, parse_inputs, parse_ranges, save_arrays
 from ..inspect import nodes as nodes_of
 from ..job import check_target
-from ..models import described
+from ..models import described, open_with
 from ..opsets import parse_opset
-from ..paths import BadInput, file_of, is_onnx_file
+from ..paths import BadInput, file_of
 from ..pipeline.labels import labels_of, ranked
 from ..runtime import TIME_LIMIT
 from .options import (
@@ -192,7 +192,7 @@ def bench(
     with errors(as_json, report_to), progress(as_json) as tell:
         results = []
         for name in models:
-            model = bridge.open_model(name, None if is_onnx_file(name) else params)
+            model = open_with(name, params)
             results.append(
                 bridge.bench(
                     model,

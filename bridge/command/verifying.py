@@ -11,7 +11,8 @@ import bridge
 
 from .. import report
 from ..inputs import parse_names
-from ..paths import BadInput, is_onnx_file
+from ..models import open_with
+from ..paths import BadInput
 from .groups import grouped
 from .options import Comparing, Feeding, General, OutputsOption, read_images, read_inputs
 from .shell import NOT_EQUIVALENT, RUNTIME, errors, print_result, progress, status_of
@@ -51,8 +52,8 @@ def verify(
             status = NOT_EQUIVALENT if on_targets.wrong else RUNTIME if on_targets.failed and "all" not in target else 0
             print_result(on_targets.as_dict(), as_json, lambda: targets_page(on_targets), report_to, status=status)
             raise typer.Exit(status)
-        first = bridge.open_model(a, None if is_onnx_file(a) else params)
-        second = None if b is None else bridge.open_model(b, None if is_onnx_file(b) else params)
+        first = open_with(a, params)
+        second = None if b is None else open_with(b, params)
         specs, pictures = read_images(first, feeding.image, read_inputs(first, feeding.input, feeding.inputs), ranges)
         result = bridge.verify(
             first,
