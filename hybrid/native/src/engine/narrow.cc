@@ -8,7 +8,7 @@ namespace {
 
 bool is_narrow(DType t) { return t == DType::f16 || t == DType::bf16; }
 
-std::size_t room(const Tensor& t) { return (t.size() * sizeof(float) + 63) / 64 * 64; }
+std::size_t room(const Tensor& t) { return aligned(t.size() * sizeof(float)); }
 
 class Narrow : public Kernel, public Keeper {
  public:

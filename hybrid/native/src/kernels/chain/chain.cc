@@ -150,7 +150,7 @@ class Chain : public Kernel {
     for (const auto& v : code_.values) unit = std::max(unit, bytes_of(v.dtype));
     auto buffer = [&](std::int64_t size) {
       std::int64_t at = used;
-      used += (size * unit + 63) / 64 * 64;
+      used += aligned(size * unit);
       return at;
     };
     for (std::size_t v = 0; v < slots_.size(); ++v) {

@@ -26,7 +26,7 @@ class Many : public Kernel {
     }
     flops = count * p_.sizes.flops();
     apart_ = count >= 2 * call.threads || flops < 2e6;
-    own_ = (scratch_bytes(p_.sizes, false, apart_ ? 1 : call.threads) + 63) / 64 * 64;
+    own_ = aligned(scratch_bytes(p_.sizes, false, apart_ ? 1 : call.threads));
     scratch = apart_ ? own_ * call.threads : own_;
     how += std::to_string(count) + " of " + std::to_string(p_.sizes.m) + "x" + std::to_string(p_.sizes.n) + "x" +
           std::to_string(p_.sizes.k);

@@ -19,7 +19,7 @@ class Matching : public Kernel {
     for (const Tensor& out : call.out) want(out.dtype == call.in[0].dtype);
     want_size(call.out[0], times(batch_, rows_));
     want_size(call.out[1], times(batch_, columns_));
-    room_ = static_cast<std::int64_t>((times(rows_, columns_) * sizeof(std::int64_t) + 63) / 64 * 64);
+    room_ = static_cast<std::int64_t>(aligned(times(rows_, columns_) * sizeof(std::int64_t)));
     scratch = static_cast<std::size_t>(room_) * (batch_ > 1 ? call.threads : 1);
     how = "greedy";
   }

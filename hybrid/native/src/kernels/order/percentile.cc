@@ -73,7 +73,7 @@ class Percentile : public Kernel {
     }
     sure = false;
     want_size(call.out[0], times(count_, static_cast<std::int64_t>(kept_.size())));
-    room_ = static_cast<std::int64_t>((along_.size() * numbers.size + 63) / 64 * 64);
+    room_ = static_cast<std::int64_t>(aligned(along_.size() * numbers.size));
     scratch = static_cast<std::size_t>(room_) * (kept_.size() > 1 ? call.threads : 1);
     how = "rows";
   }
