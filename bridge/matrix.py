@@ -21,7 +21,16 @@ from .conditioning import native_of, settle, truth_of
 from .engines import Arrays, Engine, EngineError
 from .faces.notebook import listener
 from .inputs import Inputs, as_specs, load_feeds, sources_of
-from .models import BadInput, Model, described, hold_dtypes, in_own_dtypes, names_to_fill, specs_of_onnx
+from .models import (
+    BadInput,
+    Model,
+    described,
+    hold_dtypes,
+    in_own_dtypes,
+    names_to_fill,
+    specs_of_onnx,
+    without_open_axes,
+)
 from .recorded import load_recording
 from .result import Progress
 from .runners import opened, runner_for
@@ -140,8 +149,7 @@ def matrix(
             hold_dtypes(model, arrays, sources_of(fed))
     declared = _declared(found)
     given = in_own_dtypes(given, declared)
-    whole = {n: s for n, s in declared.items() if s.shape is not None and not any(isinstance(d, str) for d in s.shape)}
-    specs = {**whole, **given}
+    specs = {**without_open_axes(declared), **given}
     limits = as_tolerance(tolerance)
     sides: dict[str, Engine] = {}
     for source, model in zip(several, found):

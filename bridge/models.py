@@ -669,6 +669,11 @@ def in_own_dtypes(specs: Mapping[str, Spec], declared: Mapping[str, Spec]) -> di
     }
 
 
+def without_open_axes(specs: Mapping[str, Spec]) -> dict[str, Spec]:
+    """Those of the specs, as specs_of_onnx gives them, whose shapes leave nothing open."""
+    return {n: s for n, s in specs.items() if s.shape is not None and not any(isinstance(d, str) for d in s.shape)}
+
+
 def specs_of_onnx(proto: onnx.ModelProto) -> dict[str, Spec]:
     """Shape and dtype of every input that is not an initializer, as onnx_spec gives them."""
     stored = {i.name for i in proto.graph.initializer}

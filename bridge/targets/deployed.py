@@ -22,7 +22,7 @@ from ..faces.notebook import listener
 from ..inputs import Given, as_specs, loaded, sources_of
 from ..job import NotEquivalent
 from ..judge import check
-from ..models import BadInput, Model, in_own_dtypes, onnx_spec, open_model, specs_of_onnx
+from ..models import BadInput, Model, in_own_dtypes, onnx_spec, open_model, specs_of_onnx, without_open_axes
 from ..result import Case, Progress, VerifyResult
 from ..runners import OutputsOnly
 from .check import lacking, problems
@@ -328,10 +328,9 @@ def _reference(model: Model, specs: Mapping[str, Spec]) -> tuple[Engine, Mapping
     declared = specs_of_onnx(model.proto) if model.proto is not None else {}
     # a shape alone is of the dtype that the file says: a target may take floats for bytes without a word
     specs = in_own_dtypes(specs, declared)
-    rest = {n: s for n, s in declared.items() if n not in specs}
-    fixed = {n: s for n, s in rest.items() if s.shape is not None and all(isinstance(d, int) for d in s.shape)}
+    complete = {**without_open_axes(declared), **specs}
     try:
-        return NativeEngine(model.native, {**fixed, **specs}), {**fixed, **specs}
+        return NativeEngine(model.native, complete), complete
     except (ConversionError, MXNetError):
         return OnnxEngine(model), specs
 
