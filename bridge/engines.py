@@ -535,7 +535,7 @@ class OnnxEngine:
                 len(shape) == got.ndim and all(isinstance(w, str) or w == g for w, g in zip(shape, got.shape))
             )
             if not fits:
-                problems.append(f"input {name}: got shape {show(got.shape)}, {self.model.name} wants {show(shape)}")
+                problems.append(f"input {name}: got shape {show(got.shape)}, {called(self.model)} wants {show(shape)}")
         if problems:
             raise BadInput(*problems)
         return self.run_unchecked(feeds)
@@ -756,6 +756,11 @@ def _serialize(proto: onnx.ModelProto) -> bytes:
         return proto.SerializeToString()
     except (EncodeError, ValueError) as error:
         raise EngineError(f"the model with its weights is no one message ({error})") from error
+
+
+def called(model: Model) -> str:
+    """The name of the file that a model is read from, as its own may be that of several; of one in memory its own."""
+    return model.name if model.path is None else model.path.name
 
 
 def engine_for(model: Model, named: Mapping[str, Any] | None = None) -> Engine:

@@ -18,7 +18,7 @@ from hybrid.passes.strip_labels import label_names
 from .cases import make_case, may_be_one, pair_outputs, refuse_random, taken
 from .compare import TOLERANCES, Difference, Tolerance, coarsest, compare, one_winner
 from .conditioning import reaches, truth_of
-from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, OutOfTime
+from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, OutOfTime, called
 from .faces.notebook import listener
 from .inputs import Feeds, Inputs, as_specs
 from .layers import without_rounding
@@ -30,6 +30,8 @@ ROUNDING = "rounding"
 """Settles outputs that rounding alone decides."""
 VERDICTS = ("equivalent", "says little", "not equivalent")
 """Verdicts from the best to the worst."""
+RECORDED = {side: f" ({side} model, recorded)" for side in ("first", "second")}
+"""Ends of the names of outputs that are held to a recording where two models are compared as well, by side."""
 
 
 def with_inputs(
@@ -84,7 +86,7 @@ def _case(recording: Recording, inputs: Arrays, engine: Engine, names: dict[str,
     if unknown:
         raise BadInput(
             f"the names of inputs: {', '.join(unknown)} is neither in {recording.label} ({', '.join(inputs)}) nor in "
-            f"{engine.model.name} ({', '.join(wanted)})"
+            f"{called(engine.model)} ({', '.join(wanted)})"
         )
     labels = set(label_names(engine.model.graph)) if engine.model.graph is not None else set()
     second = {n: names.get(n, n) for n in inputs}
@@ -94,7 +96,7 @@ def _case(recording: Recording, inputs: Arrays, engine: Engine, names: dict[str,
         second |= dict(zip(rest, others))
     elif others:
         raise BadInput(
-            f"{recording.label} has inputs {_shapes({n: inputs[n].shape for n in inputs})}, and {engine.model.name} takes "
+            f"{recording.label} has inputs {_shapes({n: inputs[n].shape for n in inputs})}, and {called(engine.model)} takes "
             f"{_shapes({m: wanted[m].shape for m in wanted})}; say which are one (--map RECORDED=NAME)"
         )
     else:  # what the model does not read (labels of a training symbol) was recorded too
@@ -241,13 +243,20 @@ def _pair(
         return [(n, n) for n in want], [
             f"{', '.join(alone)}: not in {recording.label}, and not compared"
         ] if alone else []
+    inside = {t.name for t in engine.inner_tensors()} - set(got)
+    inner = [n for n in want if n in inside and n not in got]
+    if inner and not cut:
+        raise BadInput(
+            f"{called(engine.model)} has no such output as {', '.join(inner)}, which {recording.label} is of: it makes "
+            f'that inside; compare it there (--outputs {inner[0]}, or outputs = ["{inner[0]}"] in gluonnx.toml)'
+        )
     try:
         if cut:
             raise BadInput
         return pair_outputs(list(want), list(got)), []
     except BadInput:
         raise BadInput(
-            f"{recording.label} has {len(want)} output(s) ({', '.join(want)}), and {engine.model.name} gives {len(got)} "
+            f"{recording.label} has {len(want)} output(s) ({', '.join(want)}), and {called(engine.model)} gives {len(got)} "
             f"({', '.join(got)}); record those of this model, or cut it at the ones that were recorded (--outputs)"
         ) from None
 
@@ -356,37 +365,37 @@ def with_recording(
     tolerance: Tolerance | None = None,
     cut: bool = False,
     progress: Progress | None = None,
+    first: bool = True,
 ) -> VerifyResult:
     """The comparison of two models, and that of each with a recording, as one: the worst verdict of the three, and who is right.
 
     recording: its inputs have the left one's names. names: the right one's names of these, where they are others. cut: as
-    hold_against takes it."""
+    hold_against takes it. first: False where the left one is held to the recording by itself."""
     told: Any = {"tolerance": tolerance, "cut": cut, "progress": progress}
-    first = hold_against(recording, left, **told)
-    second = hold_against(recording, right, names=names, **told)
-    sides = {"first": first, "second": second}
+    sides = {"first": hold_against(recording, left, **told)} if first else {}
+    sides["second"] = hold_against(recording, right, names=names, **told)
     wrong = [each.verdict == "not equivalent" for each in sides.values()]
     notes = []
-    if all(wrong) and pair.verdict != "not equivalent":
+    if first and all(wrong) and pair.verdict != "not equivalent":
         notes.append(
             f"both models agree with each other and not with {recording.label}: they share what they read otherwise than whoever "
             "recorded it"
         )
-    elif wrong[0] != wrong[1]:
+    elif first and wrong[0] != wrong[1]:
         right_one, other = ("second", "first") if wrong[0] else ("first", "second")
         notes.append(f"the {right_one} model gives what was recorded in {recording.label}, and the {other} does not")
-    held = [replace(d, name=f"{d.name} ({side} model, recorded)") for side, r in sides.items() for d in r.differences]
-    here = next((r for r in sides.values() if r.divergence is not None), first)
+    held = [replace(d, name=f"{d.name}{RECORDED[side]}") for side, r in sides.items() for d in r.differences]
+    here = next((r for r in sides.values() if r.divergence is not None), sides["second"])
     return replace(
         pair,
         divergence=pair.divergence or here.divergence,
         faults=pair.faults or here.faults,
         layers=pair.layers or here.layers,
-        verdict=max((pair.verdict, first.verdict, second.verdict), key=VERDICTS.index),
-        runs=(*pair.runs, *first.runs, *second.runs),
+        verdict=max((pair.verdict, *(r.verdict for r in sides.values())), key=VERDICTS.index),
+        runs=(*pair.runs, *(run for r in sides.values() for run in r.runs)),
         differences=(*pair.differences, *held),
-        little=tuple(dict.fromkeys((*pair.little, *first.little, *second.little))),
-        warnings=tuple(dict.fromkeys((*notes, *pair.warnings, *first.warnings, *second.warnings))),
+        little=tuple(dict.fromkeys((*pair.little, *(words for r in sides.values() for words in r.little)))),
+        warnings=tuple(dict.fromkeys((*notes, *pair.warnings, *(w for r in sides.values() for w in r.warnings)))),
     )
 
 

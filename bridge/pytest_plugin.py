@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 LONGEST = 120  # characters of the name of a report
 OPTIONS = ("params", "outputs", "ranges", "seed", "runs", "engine", "draws")
 """Those of check_recorded that are record's."""
-WARNED = ("no input that was tried", "the recorded draw of")
-"""Beginnings of what is told of a test that passes too: that it says less than it seems to."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -98,16 +96,20 @@ class Gluonnx:
         b is needed. tolerance: (atol, rtol), or rules as in gluonnx.toml: {"atol": 1e-5, "fc1_output": {"cosine": 0.9999}}. little:
         True where agreement that says little (of constant or saturated outputs) is enough.
 
-        Warns where a pass says less than it seems to: of an atol as large as the outputs, and of models that differ where none of
-        the inputs reaches. Raises TypeError for arguments that there are not (other)."""
+        Fails for what ``gluonnx check`` fails for: also where models differ and none of the inputs reaches it (but for little),
+        where inputs or outputs are not those of the baseline, and where a file drifted from it. Warns where a pass says less than
+        it seems to, as of an atol as large as the outputs. Raises TypeError for arguments that there are not (other)."""
         __tracebackhide__ = True
         _refuse(other, "assert_equivalent", ())
         from . import verify
-        from .project.check import judged
-        from .project.config import Rules, as_rules
-        from .project.standing import loose
+        from .paths import one_or_more
+        from .project.check import found_in, judged
+        from .project.config import REASONS, Rules, as_rules
 
         a, b, inputs, baseline, params = map(self._found, (a, b, inputs, baseline, params))
+        first, second = (self._opened(m, params) for m in (a, b))
+        if first is not a and (second is not b or b is None):
+            params = None  # they have them
         told: dict[str, Any] = {
             "inputs": inputs,
             "expected": baseline,
@@ -118,12 +120,16 @@ class Gluonnx:
         told |= {"outputs": outputs, "seed": seed, "runs": runs}
         if isinstance(tolerance, Mapping):
             rules = as_rules(tolerance)
-            result = judged(rules, lambda limits: verify(a, b, tolerance=limits, **told))
+            result = judged(rules, lambda limits: verify(first, second, tolerance=limits, **told))
         else:
-            result = judged(Rules(), lambda _limits: verify(a, b, tolerance=tolerance, **told))
-        if result.verdict == "not equivalent" or (result.verdict == "says little" and not little):
-            raise AssertionError(self._message(result))
-        for words in (*loose(result.differences), *(w for w in result.warnings if w.startswith(WARNED))):
+            result = judged(Rules(), lambda _limits: verify(first, second, tolerance=tolerance, **told))
+        found = found_in(result, first, second, baseline, one_or_more(outputs))
+        failing = [r for r in REASONS if not (little and r in ("says-little", "unreached"))]
+        wrong = found.failing(failing)
+        if wrong:
+            shown = [] if result.verdict == "not equivalent" else wrong
+            raise AssertionError(self._message(result, shown))
+        for words in (*found.notes, *(w for r in found.found if r != "says-little" for w in found.found[r])):
             warnings.warn(words, stacklevel=2)
         return result
 
@@ -206,10 +212,21 @@ class Gluonnx:
                 return path
         return Path(given)
 
-    def _message(self, result: VerifyResult) -> str:
-        """The text of a failure, and where the report is."""
+    @staticmethod
+    def _opened(given: Any, params: Any) -> Any:
+        """A model that is given by its path, opened with its parameters; anything else as it is."""
+        from .models import open_model
+        from .paths import is_onnx_file
+
+        if not isinstance(given, str | os.PathLike) or (is_onnx_file(given) and params is not None):
+            return given
+        return open_model(given, params)
+
+    def _message(self, result: VerifyResult, wrong: Sequence[str] = ()) -> str:
+        """The text of a failure, and where the report is. wrong: what the result itself does not say."""
         report = self._write_report(result)
-        return f"{str(result).rstrip()}{f'{os.linesep}report: {report}' if report else ''}"
+        text = "\n".join((str(result).rstrip(), *wrong))
+        return f"{text}{f'{os.linesep}report: {report}' if report else ''}"
 
     def _write_report(self, result: VerifyResult) -> str:
         """Write the HTML report into pytest's cache; gives where, or nothing where there is no cache."""

@@ -115,7 +115,8 @@ class VerifyResult:
     b: str
     """Name of the second."""
     verdict: Verdict
-    """"says little": the outputs agree, and so would those of another model; nothing before them says more."""
+    """"says little": the outputs agree, and so would those of another model; nothing before them says more. Or the models are known
+    to differ where no input reaches (``unreached``)."""
     runs: tuple[dict[str, Any], ...]
     """Per run: input shapes, seed, where the inputs come from, and differences by output."""
     differences: tuple[Difference, ...]
@@ -130,6 +131,9 @@ class VerifyResult:
     """Number of tensors that were computed by both from the same values."""
     little: tuple[str, ...] = ()
     """Outputs whose agreement says little by itself, and why."""
+    unreached: tuple[str, ...] = ()
+    """Attributes and parameters that differ between the models where no input that was tried tells them apart, in words; then the
+    verdict is "says little"."""
     layers: tuple[Layer, ...] = ()
     """Tensors inside, in the order in which they are made."""
     causes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import onnx
@@ -103,6 +104,34 @@ def verify(
     >>> result.equivalent, result.verdict
     (True, 'equivalent')
     """
+    return compared(
+        a, b, expected=expected, inputs=inputs, names=names, ranges=ranges, files=files, params=params, seed=seed, runs=runs,
+        also=also, draws=draws, tolerance=tolerance, outputs=outputs, repro=repro, layers=layers, progress=progress,
+    )  # fmt: skip
+
+
+def compared(
+    a: Any,
+    b: Any = None,
+    *,
+    expected: str | os.PathLike[str] | Recording | None = None,
+    inputs: Given | None = None,
+    names: Mapping[str, str] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    files: Mapping[str, str] | None = None,
+    params: Any = None,
+    seed: int = 0,
+    runs: int = 1,
+    also: Sequence[Inputs | str | os.PathLike[str]] = (),
+    draws: Sequence[Kind] = KINDS,
+    tolerance: Tolerance | tuple[float, float] | None = None,
+    outputs: str | Sequence[str] | None = None,
+    repro: str | os.PathLike[str] | None = None,
+    layers: bool = False,
+    progress: Progress | None = None,
+    hold_first: bool = True,
+) -> VerifyResult:
+    """As verify. hold_first: False where a is held to what is expected by itself, so that this need not be done once more."""
     start = time.perf_counter()
     limits, names_of_outputs = as_tolerance(tolerance), one_or_more(outputs)
     if b is None:
@@ -169,9 +198,12 @@ def verify(
         layers=layers,
     )
     if recording is not None:
-        result = with_recording(result, recording, left, right, cases[0].names, limits, bool(outputs), progress)
-    if half is None and result.verdict == "equivalent":
-        result = with_warnings(result, told_apart_by_none(first, second))
+        result = with_recording(
+            result, recording, left, right, cases[0].names, limits, bool(outputs), progress, hold_first
+        )
+    if half is None and result.verdict != "not equivalent" and (found := told_apart_by_none(first, second)):
+        # which inputs that do not reach it say nothing of
+        result = with_warnings(replace(result, verdict="says little", unreached=found), [_unreached_words(found)])
     if half is not None:
         note = f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"
         result = with_warnings(result, [note])
@@ -179,11 +211,14 @@ def verify(
     return with_names(result, first.name, second.name, time.perf_counter() - start, identified)
 
 
-def told_apart_by_none(first: Model, second: Model) -> list[str]:
-    """The warning of what differs although all inputs that were tried give the same."""
+def told_apart_by_none(first: Model, second: Model) -> tuple[str, ...]:
+    """Attributes and parameters that differ although all inputs that were tried give the same, in words."""
     try:
-        found = unreached(first, second)
+        return tuple(unreached(first, second))
     except (MXNetError, ConversionError, OSError):  # the verdict stands without them
-        return []
+        return ()
+
+
+def _unreached_words(found: Sequence[str]) -> str:
     says = "no input that was tried tells the models apart, and yet they differ at"
-    return [f"{says} {'; '.join(found)}; give inputs that reach this (--inputs, --range)"] if found else []
+    return f"{says} {'; '.join(found)}; give inputs that reach this (--inputs, --range)"

@@ -62,9 +62,10 @@ def unreached(left: Model, right: Model) -> list[str]:
     Empty where operations differ too: forms are others then, and what differs need not mean anything. Raises hybrid's and
     converters' errors."""
     found = _compared(left, right)
-    if found is None or any(c.kind not in ("attribute", "parameter") for c in found.changes):
+    changes = [] if found is None else [c for c in found.changes if c.kind not in ("input", "output", "version")]
+    if any(c.kind not in ("attribute", "parameter") for c in changes):
         return []
-    told = [f"{c.node} ({c.operator}): {c.text}" for c in found.changes]
+    told = [f"{c.node} ({c.operator}): {c.text}" for c in changes]
     return told[:TOLD] + [f"and {len(told) - TOLD} more"] * (len(told) > TOLD)
 
 

@@ -488,16 +488,16 @@ def _alike(old: Any, new: Any) -> bool:
 
 def _told(old: Any, new: Any) -> str:
     """Two values of an attribute; of numbers only the shortest text that tells them."""
-    return f"{_text(old)} -> {_text(new)}"
+    return f"{value_text(old)} -> {value_text(new)}"
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
     if value is None:
         return "none"
     if isinstance(value, float):
         return f"{value:.7g}"
     if isinstance(value, tuple | list):
-        return f"({', '.join(map(_text, value))}{',' * (len(value) == 1)})"
+        return f"({', '.join(map(value_text, value))}{',' * (len(value) == 1)})"
     if isinstance(value, np.ndarray):
-        return _text(value.tolist()) if value.size <= 8 else f"{value.dtype} {show(value.shape)}"
+        return value_text(value.tolist()) if value.size <= 8 else f"{value.dtype} {show(value.shape)}"
     return str(value)

@@ -16,7 +16,7 @@ from ..job import check_target
 from ..models import BadInput
 from ..project import github, junit, page
 from ..project.check import check as check_project
-from ..project.config import as_reasons
+from ..project.config import ALL_REASONS, as_reasons
 from ..project.table import check_table
 from ..runtime import TIME_LIMIT
 from .many_options import Memory, On, check_on
@@ -40,9 +40,7 @@ def check(
     junit_to: Annotated[Path | None, typer.Option("--junit", help="Also as JUnit XML.")] = None,
     fail_on: Annotated[
         str | None,
-        typer.Option(
-            help="Some of differs,says-little,missing,changed; by default what the file says, or the first three."
-        ),
+        typer.Option(help=f"Some of {', '.join(ALL_REASONS)}; by default what the file says, or all but the last."),
     ] = None,
     on_github: Annotated[
         bool, typer.Option("--github", help="Also annotations, and the step's summary in GITHUB_STEP_SUMMARY.")

@@ -86,6 +86,6 @@ def _file(told: Mapping[str, Any]) -> FileResult:
         largest=None if told["largest"] is None else float(told["largest"]),
         before=None if told["before"] is None else float(told["before"]),
         seconds=told["seconds"],
-        changed=tuple(told.get("changed", ())),
+        reasons={reason: tuple(words) for reason, words in told.get("reasons", {}).items()},
         notes=tuple(told.get("notes", ())),
     )

@@ -5,34 +5,42 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
-
-import numpy as np
 
 from hybrid.core.error import MXNetError
 
 from .. import exits
 from ..cases import taken
-from ..compare import Difference, Tolerance, compare
+from ..compare import Difference, Tolerance
 from ..engines import EngineError, engine_for
+from ..expected import RECORDED
 from ..faces.notebook import listener
 from ..models import BadInput, Model, open_model
 from ..paths import SizesWanted, file_of
 from ..printable import message
-from ..recorded import Recording, is_recording, load_recording, record, with_facts
+from ..recorded import Recording, load_recording
 from ..result import Progress, VerifyResult
-from ..verify import told_apart_by_none, verify
+from ..verify import compared, verify
 from .config import NAME, REASONS, Entry, Project, Rule, Rules, load_project
-from .standing import HELD, changed_files, hashes_of, loose, other_inputs, stale, unreached_bounds
+from .reasons import Held, Reasons, changes, key_of, reasons_of, with_first, without_side
+from .standing import other_inputs, stale, unreached_bounds
+from .updating import kept, recorded_anew
 
-Status = Literal["ok", "changed", "differs", "says-little", "missing", "bad", "failed"]
-"""changed: the numbers are those of the baseline, the contents of a file are not, and that is a reason to fail; bad: what was given
-cannot be used; failed: a runtime did not run it."""
+Status = Literal[
+    "ok", "changed", "differs", "interface", "drift", "unreached", "says-little", "missing", "bad", "failed"
+]
+"""The first of the reasons to fail (config.ALL_REASONS) that was found; bad: what was given cannot be used; failed: a runtime did
+not run it."""
+ALWAYS = ("differs", "says-little")
+"""Reasons that are a file's status also where they are none to fail."""
 WORDS: Mapping[str, str] = {
     "ok": "ok",
     "changed": "CHANGED",
     "differs": "FAIL",
+    "interface": "INTERFACE",
+    "drift": "DRIFT",
+    "unreached": "UNREACHED",
     "says-little": "says little",
     "missing": "MISSING",
     "bad": "ERROR",
@@ -40,7 +48,10 @@ WORDS: Mapping[str, str] = {
 }
 EXITS: Mapping[str, int] = {
     "differs": exits.NOT_EQUIVALENT,
+    "interface": exits.NOT_EQUIVALENT,
+    "drift": exits.NOT_EQUIVALENT,
     "changed": exits.NOT_EQUIVALENT,
+    "unreached": exits.SAYS_LITTLE,
     "bad": exits.BAD_INPUT,
     "missing": exits.BAD_INPUT,
     "failed": exits.RUNTIME,
@@ -69,8 +80,10 @@ class FileResult:
     file: str
     """Path of the file that is held to it."""
     status: Status
-    """"ok", "changed" (the same numbers of another file, where that is a reason to fail), "differs", "says-little", "missing",
-    "bad" (what was given cannot be used) or "failed" (a runtime did not run it)."""
+    """"ok"; the first reason to fail that was found: "differs", "interface" (inputs or outputs are not those of the baseline),
+    "drift" (much further off than it was, or weights of another dtype), "unreached" (files differ where no input tells them apart),
+    "says-little" or "changed" (the same numbers of other contents); "missing", "bad" (what was given cannot be used) or "failed"
+    (a runtime did not run it)."""
     detail: str = ""
     """Words for what is wrong; empty where nothing is."""
     largest: float | None = None
@@ -83,10 +96,15 @@ class FileResult:
     """Seconds that it took."""
     again: bool = False
     """True where an earlier run found this, and nothing that it depends on has changed."""
-    changed: tuple[str, ...] = ()
-    """Words for files that are others than those the baseline is of."""
+    reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words by what was found that can be a reason to fail, whether it is one here or not."""
     notes: tuple[str, ...] = ()
     """Words for what else is to be known of the verdict."""
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Words for files that hold something else than those that the baseline is of."""
+        return self.reasons.get("changed", ())
 
     @property
     def change(self) -> str:
@@ -95,12 +113,18 @@ class FileResult:
             return ""
         if not self.before:
             return "0 when the baseline was written"
-        return f"{(self.largest / self.before - 1) * 100:+.0f} % since the baseline"
+        times = self.largest / self.before
+        return (
+            f"{times:.2g} times that of the baseline"
+            if times >= 10
+            else f"{(times - 1) * 100:+.0f} % since the baseline"
+        )
 
     @property
     def beside(self) -> tuple[str, ...]:
         """Words for what is to be known beside the verdict and its detail."""
-        return tuple(words for words in (*self.changed, *self.notes) if words not in self.detail)
+        said = (words for reason, found in self.reasons.items() if reason != self.status for words in found)
+        return tuple(words for words in (*said, *self.notes) if words not in self.detail)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -108,6 +132,7 @@ class FileResult:
             k: getattr(self, k) for k in ("model", "file", "status", "detail", "largest", "before", "seconds", "again")
         }
         told |= {"changed": list(self.changed), "notes": list(self.notes)}
+        told["reasons"] = {reason: list(words) for reason, words in self.reasons.items()}
         return {**told, "verification": None if self.result is None else self.result.as_dict()}
 
 
@@ -204,39 +229,41 @@ def check(
     start = time.perf_counter()
     tell = listener(progress)
     project = load_project(where, only) if not isinstance(where, Project) else where.only(only) if only else where
+    reasons = project.fail_on if fail_on is None else fail_on
     files: list[FileResult] = []
     updated: list[str] = []
     for entry in project.entries:
         baseline, words = None, []
         if update and entry.baseline is not None:
             try:
-                baseline, words = _updated(entry, tell)
+                baseline, words = recorded_anew(entry, tell)
             except (BadInput, EngineError, MXNetError, OSError) as error:
                 files.append(_problem(entry, entry.files[0], error, 0.0))
                 continue
         checked = _Check(entry, baseline, tell)
         results = checked.run()
         if baseline is not None and not baseline.by_mxnet:
-            results, words = _kept(checked, results, words)
+            results, words = kept(checked, results, words, reasons)
         elif baseline is not None and (model := checked.opened.get(entry.files[0])) is not None:
             words += unreached_bounds(baseline, model)
         if baseline is not None:
             updated += [f"{entry.name}: {w}" for w in words]
         files += results
-    reasons = project.fail_on if fail_on is None else fail_on
     told = with_reasons(files, reasons)
     return CheckResult(told, reasons, tuple(updated), project.alone, time.perf_counter() - start)
 
 
 def with_reasons(files: Sequence[FileResult], reasons: Sequence[str]) -> tuple[FileResult, ...]:
-    """The results, those of changed files with the status that they have where that is a reason to fail, or is none."""
-    status: Status = "changed" if "changed" in reasons else "ok"
-    return tuple(
-        replace(f, status=status, detail="; ".join(f.changed) if status == "changed" else "")
-        if f.changed and f.status in ("ok", "changed")
-        else f
-        for f in files
-    )
+    """The results, each with the status that it has where these are reasons to fail."""
+    return tuple(f if f.status in ("missing", "bad", "failed") else _with_status(f, reasons) for f in files)
+
+
+def _with_status(file: FileResult, reasons: Sequence[str]) -> FileResult:
+    wrong = [r for r in file.reasons if r in reasons] or [r for r in file.reasons if r in ALWAYS]
+    if not wrong:
+        return replace(file, status="ok", detail="")
+    status: Any = wrong[0]
+    return replace(file, status=status, detail="; ".join(file.reasons[status]))
 
 
 class _Check:
@@ -247,7 +274,11 @@ class _Check:
         self.entry, self.tell, self.baseline = entry, tell, baseline
         self.fresh = baseline is not None
         self.opened: dict[str, Model] = {}
-        self.verified: dict[tuple[str, Tolerance | None], VerifyResult] = {}
+        self.verified: dict[tuple[str, Tolerance | None, bool], VerifyResult] = {}
+        self.sides: dict[str, tuple[str, str]] = {}
+        """By file the two between which what is said of a node is: from the first of them to the second."""
+        self.notes: dict[str, list[str]] = {}
+        self.held: dict[str, Held] = {}
 
     def run(self) -> list[FileResult]:
         entry = self.entry
@@ -296,48 +327,71 @@ class _Check:
             return FileResult(self.entry.name, file, "missing", f"no such file: {', '.join(absent)}")
         self.tell(f"{self.entry.name}: {file}")
         try:
-            result = judged(self.entry.rules.of(file), lambda limits: self._verify(file, limits))
-            if result.verdict == "not equivalent" and self.baseline is not None:
-                result = self._located(file, result)
-            changed = self._changed(file)
+            result = self._result(file)
+            held = self.held[file] = Held(
+                self._open(file),
+                file,
+                self.baseline,
+                None if file == self.entry.files[0] else self._first(),
+                self.sides.get(file, ("", "")),
+                self.entry.outputs,
+                self.fresh,
+            )
+            detail = _detail(result, self.sides.get(file))
+            if result.verdict == "not equivalent" and result.divergence is None and self._changed(held):
+                # no file is right any more in which the node could be looked for
+                detail = "; ".join((*self._changed(held), detail))
+            found = reasons_of(result, held, detail)
         except (BadInput, EngineError, MXNetError, OSError) as error:
             return _problem(self.entry, file, error, time.perf_counter() - start)
-        before = self.baseline.facts.get("measured", {}).get(file) if self.baseline else None
-        largest = max((d.max_rel for d in result.differences if d.compared), default=None)
-        status: Status = (
-            "differs"
-            if result.verdict == "not equivalent"
-            else "says-little"
-            if result.verdict == "says little"
-            else "ok"
-        )
         seconds = time.perf_counter() - start
-        detail = _detail(result)
-        if (
-            status == "differs" and result.divergence is None
-        ):  # no file is right any more in which the node could be looked for
-            detail = "; ".join((*changed, detail))
-        told = (self.entry.name, file, status, detail, largest, before, result, seconds)
-        notes = (*loose(result.differences), *_less_said(result))
-        unknown = self.baseline is not None and file not in self.baseline.facts.get(HELD, ())
-        if status == "ok" and self.baseline is not None and (changed or self.fresh or unknown):
-            notes += self._not_reached(file)
-        return FileResult(*told, changed=tuple(changed), notes=notes)
+        told = (self.entry.name, file, "ok", "", found.largest, found.before, result, seconds)
+        return FileResult(*told, reasons=found.found, notes=(*self.notes.get(file, ()), *found.notes))
 
-    def _not_reached(self, file: str) -> tuple[str, ...]:
-        """The warning of what differs between a file and the model's first although the baseline's inputs tell them not apart."""
+    def _changed(self, held: Held) -> list[str]:
+        return [] if self.baseline is None or self.fresh else changes(held)[0]
+
+    def _first(self) -> Model | None:
+        """The model's first file; None where it is not there or cannot be read, which its own line says."""
         first = self.entry.files[0]
-        if file == first or not _is_there(self.entry, first):
-            return ()
         try:
-            return tuple(told_apart_by_none(self._open(first), self._open(file)))
-        except (BadInput, MXNetError):
-            return ()
+            return self._open(first) if _is_there(self.entry, first) else None
+        except (BadInput, MXNetError, OSError):
+            return None
 
-    def _changed(self, file: str) -> list[str]:
-        if self.baseline is None or self.fresh:
-            return []
-        return changed_files(self.baseline, file, hashes_of(self._open(file)), file == self.entry.files[0])
+    def _result(self, file: str) -> VerifyResult:
+        """The verification of a file: beside the baseline, and beside the model's first file, inside too. What is wrong with that
+        one alone, by the baseline, is not told of this one."""
+
+        def by(alone: bool) -> VerifyResult:
+            return judged(self.entry.rules.of(file), lambda limits: self._verify(file, limits, alone))
+
+        first = self.entry.files[0]
+        if self.baseline is None:
+            self.sides[file] = first, file
+            return by(False)
+        if file != first and self._first() is not None:
+            try:
+                found = by(False)
+            except BadInput as error:
+                result = by(True)  # which raises where it is the file's own
+                self.notes[file] = [f"not compared with {first}: {'; '.join(message(error).splitlines())}"]
+                return result
+            apart = found.verdict == "not equivalent"
+            recorded = [d for d in found.differences if d.name.endswith(RECORDED["second"])]
+            if not (apart and all(d.equal for d in recorded) and self._is_wrong(first)):
+                self.sides[file] = first, file
+                return found
+        found = by(True)
+        return self._located(file, found) if found.verdict == "not equivalent" else found
+
+    def _is_wrong(self, file: str) -> bool:
+        """True where a file does not give what was recorded."""
+        try:
+            rules = self.entry.rules.of(file)
+            return judged(rules, lambda limits: self._verify(file, limits, True)).verdict == "not equivalent"
+        except (BadInput, EngineError, MXNetError, OSError):
+            return False
 
     def _open(self, file: str) -> Model:
         if file not in self.opened:
@@ -354,25 +408,28 @@ class _Check:
         own = taken(engine_for(model))
         return {n: m for n, m in self.entry.map.items() if m in own and n not in own} or None
 
-    def _verify(self, file: str, limits: Tolerance | None) -> VerifyResult:
-        if (file, limits) not in self.verified:
-            self.verified[file, limits] = self._verified(file, limits)
-        return self.verified[file, limits]
+    def _verify(self, file: str, limits: Tolerance | None, alone: bool) -> VerifyResult:
+        if (file, limits, alone) not in self.verified:
+            self.verified[file, limits, alone] = self._verified(file, limits, alone)
+        return self.verified[file, limits, alone]
 
-    def _verified(self, file: str, limits: Tolerance | None) -> VerifyResult:
+    def _verified(self, file: str, limits: Tolerance | None, alone: bool) -> VerifyResult:
+        """alone: beside the baseline only."""
         entry = self.entry
         told: dict[str, Any] = {"names": self._names(file), "tolerance": limits, "outputs": list(entry.outputs) or None}
         if self.baseline is not None:
             own = any(each.inputs for each in self.baseline.runs)
-            given = None if own else entry.given_inputs()
-            return verify(self._open(file), expected=self.baseline, inputs=given, **told)
+            told |= {"expected": self.baseline, "inputs": None if own else entry.given_inputs()}
+            if alone:
+                return compared(self._open(file), **told)
+            return compared(self._open(entry.files[0]), self._open(file), hold_first=False, **told)
         given = entry.given_inputs()
         if isinstance(given, list):
             if len(given) > 1:
                 raise BadInput("inputs: several files are for a baseline; between two models give one")
             given = given[0]
         first, second = self._open(entry.files[0]), self._open(file)
-        return verify(first, second, inputs=given, ranges=entry.ranges, seed=entry.seed, runs=entry.runs, **told)
+        return compared(first, second, inputs=given, ranges=entry.ranges, seed=entry.seed, runs=entry.runs, **told)
 
     def _located(self, file: str, result: VerifyResult) -> VerifyResult:
         """The result, with the node at which a file parts from another of the model's files, one that gives what was recorded."""
@@ -382,7 +439,7 @@ class _Check:
             if other == file or not _is_there(self.entry, other):
                 continue
             try:
-                if self._verify(other, None).verdict == "not equivalent":
+                if self._verify(other, None, True).verdict == "not equivalent":
                     continue
                 run = next(i for i, each in enumerate(self.baseline.runs) if not wrong or i == wrong[0])
                 inputs = self.baseline.runs[run].inputs
@@ -392,19 +449,11 @@ class _Check:
             except (BadInput, EngineError, MXNetError, OSError):
                 continue  # that they differ is known, and where they do is not
             if found.verdict == "not equivalent":
+                self.sides[file] = other, file
                 return replace(
                     result, divergence=found.divergence, faults=found.faults, layers=found.layers, causes=found.causes
                 )
         return result
-
-
-TOLD = ("the recorded draw of ", "no input that was tried ")
-"""Beginnings of warnings that a file which is well has beside it too: it may be so because too little was looked at."""
-
-
-def _less_said(result: VerifyResult) -> list[str]:
-    """Warnings by which a verdict says less than it seems to."""
-    return [w for w in result.warnings if w.startswith(TOLD)]
 
 
 def _is_there(entry: Entry, file: str) -> bool:
@@ -428,21 +477,39 @@ def _problem(entry: Entry, file: str, error: Exception, seconds: float) -> FileR
     return FileResult(entry.name, file, status, "; ".join(told.splitlines()), seconds=seconds)
 
 
-def _detail(result: VerifyResult) -> str:
-    """Words for what is wrong: the first node that differs, and why, else the first output."""
-    if result.verdict == "equivalent":
+def _detail(result: VerifyResult, sides: tuple[str, str] | None) -> str:
+    """Words for what is wrong: the first node that differs, and why, else the first output. sides: the files that the node differs
+    between."""
+    if result.verdict != "not equivalent":
         return ""
-    if result.verdict == "says little":
-        scores = "; outputs = [NAME] in gluonnx.toml compares the scores before it (gluonnx inspect --nodes has names)"
-        return "; ".join(result.little) + (scores if any(d.saturated for d in result.differences) else "")
     found = result.divergence
     wrong = next((d for d in result.differences if not d.equal), None)
-    output = "" if wrong is None else f"{wrong.name}: {_reason(wrong)}"
+    output = "" if wrong is None else f"{without_side(wrong.name)}: {_reason(wrong)}"
     if found is None:
         return output
     causes = "; ".join(result.causes.get(found.node, ()))
-    said = f"first: {found.node} ({found.operator})" + (f", {causes}" if causes else "")
+    between = f" (from {sides[0]} to {sides[1]})" if causes and sides is not None else ""
+    said = f"first: {found.node} ({found.operator})" + (f", {causes}{between}" if causes else "")
     return f"{said}; {output}" if output else said
+
+
+def found_in(
+    result: VerifyResult,
+    first: Any,
+    second: Any,
+    baseline: str | os.PathLike[str] | Recording | None,
+    outputs: Sequence[str] = (),
+) -> Reasons:
+    """What is wrong by a verification of two models, or of one beside a baseline: what a check of them finds. outputs: those that
+    they were cut at."""
+    recording = load_recording(baseline) if isinstance(baseline, str | os.PathLike | Recording) else None
+    models = [m for m in (first, second) if isinstance(m, Model)]
+    detail = _detail(result, None if second is None else (result.a, result.b))
+    helds = [Held(m, key_of(recording, m) if recording else m.name, recording, outputs=tuple(outputs)) for m in models]
+    if len(models) < 2:
+        return reasons_of(result, helds[-1] if helds else Held(Model(result.a)), detail)
+    held = replace(helds[1], first=models[0], names=(str(first.path or first.name), str(second.path or second.name)))
+    return with_first(reasons_of(result, held, detail), helds[0])
 
 
 def _reason(difference: Difference) -> str:
@@ -465,13 +532,17 @@ def judged(rules: Rules, compared: Callable[[Tolerance | None], VerifyResult]) -
         return known[limits]
 
     base = by(None if rules.general is None else rules.general.tolerance)
-    names = [d.name for d in base.differences]
+    names = list(dict.fromkeys(without_side(d.name) for d in base.differences))
     unknown = [n for n in rules.outputs if n not in names]
     if unknown:
         raise BadInput(
             *(f"tolerance for {n!r}: no such output or file; the outputs are {', '.join(names)}" for n in unknown)
         )
-    ruled = {n: rule for n in names if (rule := rules.outputs.get(n, rules.general)) is not None}
+    ruled = {
+        d.name: rule
+        for d in base.differences
+        if (rule := rules.outputs.get(without_side(d.name), rules.general)) is not None
+    }
     if all(rule == rules.general and rule.cosine is None for rule in ruled.values()):
         return base
     out = [_by_rule(d, ruled[d.name], by) if d.name in ruled else d for d in base.differences]
@@ -496,102 +567,3 @@ def _by_rule(difference: Difference, rule: Rule, by: Callable[[Tolerance | None]
     if found.cosine < rule.cosine:
         return found.refuse(f"cosine {found.cosine:.7f}, wanted {rule.cosine:g} or more")
     return found.accept("cosine") if rule.tolerance is None and not found.equal else found
-
-
-# -- baselines anew ---------------------------------------------------------------------------------------------------------
-
-
-def _updated(entry: Entry, tell: Progress) -> tuple[Recording, list[str]]:
-    """The baseline, recorded again by the first file, and what has changed, in words. What MXNet recorded stays."""
-    place = entry.path(entry.baseline or "")
-    old = load_recording(place) if is_recording(place) else None
-    if old is None and place.exists():
-        raise BadInput(f"{entry.baseline}: no recording, which gluonnx check --update would replace; give another name")
-    if old is not None and old.by_mxnet:
-        return old, [f"{entry.baseline} is by {old.by} and stays; remove it to record anew by {entry.files[0]}"]
-    place.parent.mkdir(parents=True, exist_ok=True)
-    path = file_of(entry.path(entry.files[0]))
-    params = None if entry.params is None or path.suffix == ".onnx" else entry.path(entry.params)
-    tell(f"{entry.name}: recording {entry.files[0]}")
-    keeps = old is not None and entry.inputs is None and not other_inputs(entry, old, open_model(path, params))
-    new = record(
-        path,
-        old if keeps else entry.given_inputs(),
-        params=params,
-        outputs=list(entry.outputs) or None,
-        ranges=entry.ranges,
-        seed=entry.seed,
-        runs=entry.runs,
-    )
-    if old is not None and keeps:  # its inputs are what they were
-        new = with_facts(new, **{k: old.facts[k] for k in ("kinds", "ranges", "seed") if k in old.facts})
-    if old is not None and _same(old, new):
-        return replace(old, facts={**new.facts, **_kept_facts(old, new)}), [f"{entry.baseline} unchanged"]
-    return replace(new, path=place), [f"{entry.baseline} written", *([] if old is None else _changes(old, new))]
-
-
-def _kept_facts(old: Recording, new: Recording) -> dict[str, Any]:
-    """Facts of a baseline that stay when it is recorded again with the same numbers: who did it first, where and when."""
-    mine = {k: v for k, v in old.facts.items() if k not in ("files", "kinds", "ranges")}
-    return mine | ({"kinds": old.facts["kinds"]} if "kinds" in old.facts and "given" in new.kinds else {})
-
-
-def _kept(checked: _Check, results: list[FileResult], words: list[str]) -> tuple[list[FileResult], list[str]]:
-    """Write a baseline that was recorded anew, unless a file of its model differs from it: then nobody knows which one is right,
-    and the old one stays. Gives the results, and what to say. words: for what was recorded."""
-    entry, baseline = checked.entry, checked.baseline
-    assert baseline is not None
-    place = entry.path(entry.baseline or "")
-    wrong = [f.file for f in results if f.status == "differs"]
-    if wrong:
-        before = "the old one stays" if place.exists() else "there is none"
-        agree = f"{', '.join(wrong)} {'differs' if len(wrong) == 1 else 'differ'} from {entry.files[0]}"
-        said = f"{entry.baseline} not written, {before}: {agree}; make them agree (convert again), or give a tolerance"
-        return results, [said, *words[1:]]
-    measured = {f.file: f.largest for f in results if f.largest is not None}
-    held = {f.file: hashes_of(checked.opened[f.file]) for f in results if f.file in checked.opened}
-    model = checked.opened.get(entry.files[0])
-    new = with_facts(baseline, measured=measured, **{HELD: held})
-    if (
-        not place.exists()
-        or dict(load_recording(place).facts) != dict(new.facts)
-        or not _same(load_recording(place), new)
-    ):
-        new.save(place)
-    notes = unreached_bounds(new, model) if model is not None else []
-    return [replace(f, before=measured.get(f.file)) for f in results], [*words, *notes]
-
-
-def _same(old: Recording, new: Recording) -> bool:
-    """True where all numbers are the same."""
-    if len(old.runs) != len(new.runs):
-        return False
-    for before, after in zip(old.runs, new.runs):
-        for a, b in zip(before, after):
-            if list(a) != list(b) or not all(
-                a[n].dtype == b[n].dtype and a[n].shape == b[n].shape and a[n].tobytes() == b[n].tobytes() for n in a
-            ):
-                return False
-    return True
-
-
-def _changes(old: Recording, new: Recording) -> list[str]:
-    """The difference of two recordings, in words: inputs, then the worst of each output."""
-    if len(old.runs) != len(new.runs):
-        return [f"{len(old.runs)} run(s) before, {len(new.runs)} now"]
-    words = []
-    for number, (before, after) in enumerate(zip(old.runs, new.runs)):
-        run = f"run {number}, " if len(old.runs) > 1 else ""
-        if list(before.inputs) != list(after.inputs) or any(
-            not np.array_equal(a, after.inputs[n]) for n, a in before.inputs.items()
-        ):
-            words.append(f"{run}other inputs")
-        for name, array in after.outputs.items():
-            if name not in before.outputs:
-                words.append(f"{run}{name}: new")
-                continue
-            d = compare(name, array, before.outputs[name])
-            told = f"max abs {d.max_abs:.2e}, cosine {d.cosine:.7f}" if d.compared else d.reason
-            words.append(f"{run}{name}: {told}")
-        words += [f"{run}{name}: gone" for name in before.outputs if name not in after.outputs]
-    return words

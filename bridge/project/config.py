@@ -23,10 +23,12 @@ else:
     import tomli as tomllib
 
 NAME = "gluonnx.toml"
-REASONS = ("differs", "says-little", "missing")
-"""Reasons to fail, where nobody says which."""
+REASONS = ("differs", "interface", "drift", "unreached", "says-little", "missing")
+"""Reasons to fail, where nobody says which. interface: inputs or outputs have other names, dtypes or shapes than when the baseline
+was written; drift: a file is far more off than it was then, or stores its weights in another dtype; unreached: files differ where
+no input tells them apart."""
 ALL_REASONS = (*REASONS, "changed")
-"""Those that there are. changed: a file is another than the one that the baseline is of, though its numbers agree."""
+"""Those that there are. changed: a file holds something else than the one that the baseline is of, though its numbers agree."""
 SECTIONS = ("check", "model", "targets")
 OF_CHECK = ("fail-on",)
 OF_MODEL = ("files", "params", "baseline", "inputs", "ranges", "map", "outputs", "seed", "runs", "tolerance")

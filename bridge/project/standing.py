@@ -20,6 +20,7 @@ from ..inputs import as_specs
 from ..models import BadInput, Model
 from ..recorded import Recording, feeds_of, hashes
 from .config import NAME, Entry
+from .contents import changed_interface, changed_operations, changed_weights, few
 
 HELD = "held"
 """The fact of a baseline that has the hashes of each file of its model."""
@@ -38,9 +39,17 @@ def hashes_of(model: Model) -> dict[str, str]:
     return hashes(p for p in model.files() if p.is_file())
 
 
-def changed_files(baseline: Recording, file: str, own: Mapping[str, str], first: bool) -> list[str]:
+def changed_files(
+    baseline: Recording,
+    file: str,
+    own: Mapping[str, str],
+    first: bool,
+    old: Mapping[str, Any] | None = None,
+    new: Mapping[str, Any] | None = None,
+) -> list[str]:
     """Words for each file that is another than the one that the baseline is of. own: the hashes of those read now, by name. first:
-    True for the model's first file, which is the one that was recorded."""
+    True for the model's first file, which is the one that was recorded. old, new: contents then and now, where both are known: a
+    file that says the same in another way is no other."""
     held = baseline.facts.get(HELD)
     stored = held.get(file) if isinstance(held, Mapping) else None
     if not isinstance(stored, Mapping):
@@ -50,13 +59,24 @@ def changed_files(baseline: Recording, file: str, own: Mapping[str, str], first:
     words = []
     for name, digest in own.items():
         if name in stored:
-            if stored[name] != digest:
-                words.append(f"{_kind(name)} changed since the baseline: {name}")
+            if stored[name] != digest and (what := _what(name, old, new)) is not None:
+                words.append(f"{_kind(name)} changed since the baseline: {name}{what and f' ({what})'}")
             continue
         other = next((n for n in stored if n not in own and _stem(n) == _stem(name)), None)
         if other is not None:
             words.append(f"{name} was read, and the baseline is of {other}")
     return words
+
+
+def _what(name: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str | None:
+    """Words for what changed in a file; None where nothing did that means anything, and no words where that is not known."""
+    if not old or not new or "operations" not in old or "operations" not in new:
+        return ""
+    kind = _kind(name)
+    found = [] if kind == "weights" else [*changed_interface(old, new), *changed_operations(old, new)]
+    weights = [] if kind == "the symbol" else changed_weights(old, new)
+    found += weights if kind == "weights" else [f"weight {w}" for w in weights]
+    return few(found) if found else None
 
 
 def _kind(name: str) -> str:
@@ -139,7 +159,8 @@ def _other_draws(entry: Entry, baseline: Recording) -> Iterable[str]:
 
 def stale(entry: Entry, words: str) -> str:
     """The error where a baseline was recorded with other inputs than gluonnx.toml has. words: which."""
-    return f"{entry.baseline} was recorded with other inputs than {NAME} has ({words}): run gluonnx check --update"
+    said = f"{entry.baseline} was recorded with other inputs than {NAME} has ({words})"
+    return f"{said}: correct {NAME}, or run gluonnx check --update where those are meant"
 
 
 def loose(differences: Iterable[Difference]) -> list[str]:

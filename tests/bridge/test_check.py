@@ -217,7 +217,9 @@ def test_the_baseline_reaches_bounds_that_usual_inputs_do_not(tmp_path: Path) ->
     clipped(tmp_path, 60.0)
     result = bridge.check(tmp_path)
     assert [f.status for f in result.files] == ["differs", "differs"]
-    assert result.files[0].detail.startswith("the symbol changed since the baseline: clip-symbol.json; top_output: ")
+    assert result.files[0].detail.startswith(
+        "the symbol changed since the baseline: clip-symbol.json (relu6 (clip): a_max 6 -> 60); top_output: "
+    )
     assert "note" not in call("check", tmp_path, code=1)
     clipped(tmp_path)
     assert bridge.check(tmp_path).ok
@@ -226,7 +228,9 @@ def test_the_baseline_reaches_bounds_that_usual_inputs_do_not(tmp_path: Path) ->
     shutil.copy(tmp_path / "other" / "clip.onnx", tmp_path)
     result = bridge.check(tmp_path)
     assert [f.status for f in result.files] == ["ok", "differs"]
-    assert result.files[1].detail.startswith("first: relu6 (clip), max 6 -> 60; "), result.files[1].detail
+    assert result.files[1].detail.startswith("first: relu6 (clip), max 6 -> 60 (from clip to clip.onnx); "), (
+        result.files[1].detail
+    )
 
 
 def test_bounds_that_no_draw_reaches_are_named(tmp_path: Path) -> None:
@@ -239,10 +243,17 @@ def test_bounds_that_no_draw_reaches_are_named(tmp_path: Path) -> None:
     clipped(tmp_path / "other", 2e6)
     shutil.copy(tmp_path / "other" / "clip.onnx", tmp_path)
     result = bridge.check(tmp_path)
-    assert [f.status for f in result.files] == ["ok", "ok"]
-    assert any("yet they differ at relu6 (Clip): max 1000000 -> 2000000" in w for w in result.files[1].notes), (
-        result.notes
-    )
+    assert [f.status for f in result.files] == ["ok", "unreached"]
+    words = "yet they differ (from clip to clip.onnx) at relu6 (Clip): max 1000000 -> 2000000"
+    assert words in result.files[1].detail, result.files
+    assert result.exit_status == 4
+    before = (tmp_path / "clip.npz").read_bytes()
+    text = call("check", tmp_path, "--update", code=4).replace("\n", " ")
+    assert "clip.npz not written, the old one stays: clip.onnx differs from clip" in text, text
+    assert (tmp_path / "clip.npz").read_bytes() == before
+    allowed = bridge.check(tmp_path, fail_on=("differs", "says-little"))
+    assert allowed.ok
+    assert words in allowed.files[1].beside[0]
 
 
 def test_what_no_input_tells_apart_is_told_without_a_baseline_of_ours(tmp_path: Path) -> None:
@@ -252,15 +263,16 @@ def test_what_no_input_tells_apart_is_told_without_a_baseline_of_ours(tmp_path: 
     (tmp_path / "other").mkdir()
     clipped(tmp_path / "other", 2e6)
     shutil.copy(tmp_path / "other" / "clip.onnx", tmp_path)
-    words = "differ at relu6 (Clip): max 1000000 -> 2000000"
+    words = "differ (from clip to clip.onnx) at relu6 (Clip): max 1000000 -> 2000000"
     (tmp_path / NAME).write_text(CLIPPED.replace('baseline = "clip.npz"', ""))
     (file,) = bridge.check(tmp_path).files
-    assert file.status == "ok"
-    assert words in file.notes[0]
+    assert file.status == "unreached"
+    assert words in file.detail
     bridge.Recording(kept.runs, {"by": "MXNet 1.9.1"}).save(tmp_path / "clip.npz")
     (tmp_path / NAME).write_text(CLIPPED)
-    assert words in bridge.check(tmp_path).files[1].notes[0]
-    assert "no recorded input reaches 1 of 2 bounds" in call("check", tmp_path, "--update").replace("\n", " ")
+    assert words in bridge.check(tmp_path).files[1].detail
+    text = call("check", tmp_path, "--update", code=4).replace("\n", " ")
+    assert "no recorded input reaches 1 of 2 bounds" in text
 
 
 @pytest.mark.parametrize(
@@ -338,8 +350,8 @@ def test_files_that_changed_while_their_numbers_agree(tmp_path: Path) -> None:
     clipped(tmp_path, weight=1 + 1e-7)
     result = bridge.check(tmp_path)
     assert result.ok
-    assert result.files[0].changed == ("weights changed since the baseline: clip-0012.params",)
-    assert result.files[1].changed == ("the file changed since the baseline: clip.onnx",)
+    assert result.files[0].changed == ("weights changed since the baseline: clip-0012.params (conv_weight)",)
+    assert result.files[1].changed == ("the file changed since the baseline: clip.onnx (weight conv_weight)",)
     text = call("check", tmp_path, "--github").replace("\n", " ")
     assert "note: clip: clip: weights changed since the baseline: clip-0012.params" in text
     assert "::warning title=clip%3A clip::weights changed" in text
@@ -472,7 +484,7 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     text = str(caught.value)
     for words in (
         "unknown key 'modle' at the top, did you mean model? There is check, model",
-        "[check] fail-on: got 'difers', wanted some of differs, says-little, missing",
+        "[check] fail-on: got 'difers', wanted some of differs, interface, drift, unreached, says-little, missing, changed",
         "unknown key 'report' in [check]; There is fail-on",
         "[model.a] unknown key 'basline' here, did you mean baseline? There is files, params",
         "[model.a] files: got 'x', wanted a list of paths",
@@ -546,7 +558,9 @@ def test_other_names_of_inputs(project: Callable[..., Path], made: Path) -> None
     result = bridge.check(folder)
     assert result.ok
     assert result.files[1].result is not None
-    assert "data there" in result.files[1].result.runs[0]["inputs"]["picture"]["from"]
+    runs = result.files[1].result.runs
+    assert runs[0]["inputs"]["data"]["second"] == "picture"
+    assert "data there" in runs[-1]["inputs"]["picture"]["from"]
 
 
 # -- folders ----------------------------------------------------------------------------------------------------------------

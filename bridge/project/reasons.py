@@ -1,0 +1,208 @@
+"""Why a comparison is a reason to fail: of the command and of the pytest plugin alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..compare import Difference
+from ..expected import RECORDED, specs_of
+from ..models import Model
+from ..recorded import Recording
+from ..result import VerifyResult
+from .config import ALL_REASONS
+from .contents import (
+    CONTENTS,
+    changed_interface,
+    changed_precision,
+    contents_of,
+    few,
+    outputs_of,
+    unpacked,
+)
+from .standing import HELD, changed_files, hashes_of, loose
+
+DRIFT = 100.0
+"""Times that a file may be further off than it was when its baseline was written."""
+LEAST = 1e-6
+"""What it was then counts as at least: about what float32 resolves, which another machine rounds otherwise."""
+TOLD = ("the recorded draw of ",)
+"""Beginnings of warnings that a file which is well has beside it too: it may be so because too little was looked at."""
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """What was found of a file."""
+
+    found: Mapping[str, tuple[str, ...]]
+    """Words by reason, the worst one first."""
+    notes: tuple[str, ...] = ()
+    """Words for what else is to be known."""
+    largest: float | None = None
+    """The greatest difference from what the file is held to, over its output's scale."""
+    before: float | None = None
+    """The same when the baseline was written; None where nobody noted it."""
+
+    def failing(self, reasons: Sequence[str]) -> tuple[str, ...]:
+        """Words for those that are a reason to fail."""
+        return tuple(words for reason, said in self.found.items() if reason in reasons for words in said)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A file, and what it is held to."""
+
+    model: Model
+    file: str
+    """As the baseline calls it."""
+    baseline: Recording | None = None
+    first: Model | None = None
+    """The model that it is held against as well; None for the one that is first itself."""
+    names: tuple[str, str] = ("", "")
+    """What the first file and this one are called in words."""
+    outputs: tuple[str, ...] = ()
+    """Those that both are cut at."""
+    fresh: bool = False
+    """True where the baseline was just recorded."""
+    contents: dict[str, Any] = field(default_factory=dict)
+    """What is known of the model's contents already."""
+
+
+def reasons_of(result: VerifyResult, held: Held, detail: str) -> Reasons:
+    """What is wrong with a file, by the verification of it. detail: words for where it differs."""
+    found: dict[str, list[str]] = {reason: [] for reason in ALL_REASONS}
+    baseline = held.baseline
+    alone = [d for d in result.differences if d.name.endswith(RECORDED["second"])] or list(result.differences)
+    largest = max((d.max_rel for d in alone if d.compared), default=None)
+    before = None
+    if result.verdict == "not equivalent":
+        found["differs"].append(detail)
+    elif _says_little(result, alone):
+        found["says-little"].append(_little(result))
+    if result.unreached and result.verdict != "not equivalent":
+        sides = f" (from {held.names[0]} to {held.names[1]})" if all(held.names) else ""
+        found["unreached"].append(
+            f"no input that was tried tells the models apart, and yet they differ{sides} at {'; '.join(result.unreached)}; make "
+            "them agree (convert again), or give inputs that reach this"
+        )
+    notes = [*loose(result.differences), *(w for w in result.warnings if w.startswith(TOLD))]
+    if result.verdict == "equivalent":
+        notes += [f"output {without_side(words)}: agreement there says little" for words in result.little]
+    notes += _by_place(held)
+    if baseline is not None and not held.fresh:
+        before = _before(baseline, held.file)
+        known = before is not None and largest is not None and not found["differs"]
+        if known and largest > DRIFT * max(before, LEAST):
+            found["drift"].append(
+                f"{largest:.1e} of scale off, and {before:.1e} when the baseline was written; gluonnx check --update accepts it"
+            )
+        changed, interface, precision = changes(held)
+        found["interface"] += _since(interface)
+        found["drift"] += [precision] if precision else []
+        found["changed"] += changed
+    return Reasons({r: tuple(w) for r, w in found.items() if w}, tuple(dict.fromkeys(notes)), largest, before)
+
+
+def with_first(found: Reasons, first: Held) -> Reasons:
+    """What was found of a comparison of two models with a baseline, and what changed in the first of them."""
+    if first.baseline is None or first.fresh:
+        return found
+    changed, interface, precision = changes(first)
+    more = {"interface": _since(interface), "drift": [precision] if precision else [], "changed": changed}
+    words = {r: tuple(dict.fromkeys((*found.found.get(r, ()), *more.get(r, ())))) for r in ALL_REASONS}
+    return replace(found, found={r: w for r, w in words.items() if w})
+
+
+def _since(words: Sequence[str]) -> list[str]:
+    return [f"{each}, since the baseline" for each in words]
+
+
+def changes(held: Held) -> tuple[list[str], list[str], str]:
+    """Words for what changed in a file since its baseline: files, inputs and outputs, and the precision of weights."""
+    assert held.baseline is not None
+    own = hashes_of(held.model)
+    known = held.baseline.facts.get(HELD)
+    same = isinstance(known, Mapping) and known.get(held.file) == own
+    stored = held.baseline.facts.get(CONTENTS)
+    old = unpacked(stored.get(held.file)) if isinstance(stored, Mapping) else {}
+    if same:
+        return [], [], ""
+    new = contents(held) if old else {}
+    files = changed_files(held.baseline, held.file, own, held.first is None, old, new)
+    return files, changed_interface(old, new) if old else _other_outputs(held), changed_precision(old, new)
+
+
+def contents(held: Held) -> dict[str, Any]:
+    """The contents of a file's model, which are looked at once."""
+    assert held.baseline is not None
+    if not held.contents:
+        held.contents.update(contents_of(held.model, specs_of(held.baseline)))
+    return held.contents
+
+
+def _other_outputs(held: Held) -> list[str]:
+    """Words for outputs that are called otherwise than in a baseline that notes only numbers: of the file that these are of."""
+    baseline = held.baseline
+    if baseline is None or held.first is not None or held.outputs or baseline.by_mxnet or held.model.is_onnx:
+        return []
+    was, now = list(baseline.runs[0].outputs), outputs_of(held.model.inferring(specs_of(baseline)))
+    if len(was) != len(now) or baseline.facts.get("outputs"):
+        return []
+    return [f"output {a} is called {b}" for a, b in zip(was, now) if a != b and b not in was]
+
+
+def _by_place(held: Held) -> list[str]:
+    """A note of outputs of two models that have other names, so that their place says which are one."""
+    if held.first is None or held.outputs:
+        return []
+    first, second = (outputs_of(m.inferring()) for m in (held.first, held.model))
+    if set(first) == set(second) or len(first) != len(second):
+        return []
+    told = few([f"{a} with {b}" for a, b in zip(first, second) if a != b])
+    return [
+        f"outputs have other names than in {held.names[0] or 'the first file'}, and were compared by their place: {told}"
+    ]
+
+
+def key_of(baseline: Recording, model: Model) -> str:
+    """What a baseline calls the file of a model, wherever that lies: by its name; the file's own where it knows none or several."""
+    if model.path is None:
+        return model.name
+    held = baseline.facts.get(HELD)
+    name = model.path.name
+    prefix = name.removesuffix("-symbol.json")
+    found = [k for k in held if Path(k).name in (name, prefix)] if isinstance(held, Mapping) else []
+    return found[0] if len(found) == 1 else name
+
+
+def _before(baseline: Recording, file: str) -> float | None:
+    measured = baseline.facts.get("measured")
+    before = measured.get(file) if isinstance(measured, Mapping) else None
+    return float(before) if isinstance(before, int | float) else None
+
+
+def _says_little(result: VerifyResult, alone: Sequence[Difference]) -> bool:
+    """True where the judge says so of everything that a file is held to: of the whole, or of every output, where a tolerance
+    decides over these alone."""
+    if result.verdict == "says little":
+        return bool(result.little)
+    if result.inner or result.verdict == "not equivalent":
+        return False
+    names = [without_side(d.name) for d in alone]
+    return bool(names) and all(any(w.startswith(f"{n} ") for w in result.little) for n in names)
+
+
+def _little(result: VerifyResult) -> str:
+    """Words for outputs that say little, and what to do."""
+    scores = "; outputs = [NAME] in gluonnx.toml compares the scores before it (gluonnx inspect --nodes has names)"
+    said = "; ".join(dict.fromkeys(map(without_side, result.little)))
+    return said + (scores if any(d.saturated for d in result.differences) else "")
+
+
+def without_side(words: str) -> str:
+    """Words for an output without the side that it is of."""
+    for end in RECORDED.values():
+        words = words.replace(end, "")
+    return words
