@@ -15,7 +15,7 @@ from hybrid.core.error import MXNetError
 
 from .cases import Cases, make_cases, taken
 from .change.causes import unreached
-from .compare import Tolerance, as_tolerance
+from .compare import TOLERANCES, Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import Engine, NativeEngine, engine_for
 from .expected import cases_for_both, hold_against, renamed, specs_of, with_inputs, with_recording
@@ -36,18 +36,18 @@ def _has_parameters(model: Any) -> bool:
     return is_onnx_file(model) or isinstance(model, onnx.ModelProto | bytes)
 
 
-def _opened(a: Any, b: Any, params: Any, outputs: list[str]) -> tuple[Model, Model]:
-    """The models of both sides, cut at outputs."""
+def _opened(a: Any, b: Any, params: Any, outputs: list[str]) -> tuple[Model, Model, tuple[Model, Model] | None]:
+    """The models of both sides, cut at outputs, and both as a whole where they were cut."""
     both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
     first, second = (
         as_side(m).model if is_runner(m) else open_model(m, None if _has_parameters(m) and not both else params)
         for m in (a, b)
     )
     if not outputs:
-        return first, second
+        return first, second, None
     if is_runner(a) or is_runner(b):
         raise BadInput("outputs cut models, and a runner cannot be cut; leave them out")
-    return first.select(outputs), second.select(outputs)
+    return first.select(outputs), second.select(outputs), (first, second)
 
 
 def _engines(first: tuple[Any, Model], second: tuple[Any, Model], specs: Mapping[str, Any]) -> tuple[Engine, Engine]:
@@ -143,7 +143,7 @@ def compared(
         found = hold_against(recording, engine, names=names, tolerance=limits, cut=bool(outputs), progress=progress)
         sides = identify([recording.path] if recording.path is not None else []), identify(model.files())
         return with_names(found, found.a, model.name, time.perf_counter() - start, sides)
-    first, second = _opened(a, b, params, names_of_outputs)
+    first, second, whole = _opened(a, b, params, names_of_outputs)
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, first)
     inputs = specs_of(recording) if recording is not None else loaded(inputs, second if is_runner(a) else first)
     specs, arrays = as_specs(inputs)
@@ -201,14 +201,20 @@ def compared(
         result = with_recording(
             result, recording, left, right, cases[0].names, limits, bool(outputs), progress, hold_first
         )
-    if half is None and result.verdict != "not equivalent" and (found := told_apart_by_none(first, second)):
-        # which inputs that do not reach it say nothing of
+    alike = half is None and result.verdict != "not equivalent" and (limits is None or _as_usual(result))
+    if alike and (found := told_apart_by_none(*whole or (first, second))):
+        # which inputs that do not reach it, and outputs before it, say nothing of
         result = with_warnings(replace(result, verdict="says little", unreached=found), [_unreached_words(found)])
     if half is not None:
         note = f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"
         result = with_warnings(result, [note])
     identified = identify(first.files()), identify(second.files())
     return with_names(result, first.name, second.name, time.perf_counter() - start, identified)
+
+
+def _as_usual(result: VerifyResult) -> bool:
+    """True where outputs are as near as without a tolerance, so that it is not this one by which they are equal."""
+    return all(d.max_rel <= TOLERANCES["float32"].atol for d in result.differences if d.compared)
 
 
 def told_apart_by_none(first: Model, second: Model) -> tuple[str, ...]:

@@ -11,15 +11,16 @@ from typing import Any, Literal
 from hybrid.core.error import MXNetError
 
 from .. import exits
-from ..cases import taken
+from ..cases import Cases, taken
 from ..compare import Difference, Tolerance
 from ..engines import EngineError, engine_for
 from ..expected import RECORDED
 from ..faces.notebook import listener
+from ..inputs import as_specs
 from ..models import BadInput, Model, open_model
 from ..paths import SizesWanted, file_of
 from ..printable import message
-from ..recorded import Recording, load_recording
+from ..recorded import Recording, feeds_of, load_recording
 from ..result import Progress, VerifyResult
 from ..verify import compared, verify
 from .config import NAME, REASONS, Entry, Project, Rule, Rules, load_project
@@ -299,7 +300,8 @@ class _Check:
                 f"{entry.baseline} is by {self.baseline.by}, with other inputs than {NAME} has ({other}): its own are what counts"
             )
         elif other:
-            return [FileResult(entry.name, file, "bad", stale(entry, other)) for file in entry.files]
+            detail = self._refused() or stale(entry, other)
+            return [FileResult(entry.name, file, "bad", detail) for file in entry.files]
         old = not self.baseline.by_mxnet and "kinds" not in self.baseline.facts
         if old and isinstance(entry.inputs, Mapping):
             notes.append(
@@ -318,6 +320,20 @@ class _Check:
         except (BadInput, MXNetError, OSError):
             return ""  # of a file that is told of as it is checked
 
+    def _refused(self) -> str:
+        """Words for inputs in gluonnx.toml that the first file does not take, so that no baseline can be recorded with them."""
+        file = self.entry.files[0]
+        try:
+            model = self._open(file).select(list(self.entry.outputs))
+            for given in feeds_of(self.entry.given_inputs(), model):
+                specs, arrays = as_specs(given)
+                engine = engine_for(model.inferring(specs), specs)
+                engine.run(Cases(engine, engine, specs, arrays, ranges=self.entry.ranges).case(self.entry.seed).feeds)
+        except (BadInput, EngineError, MXNetError, OSError) as error:
+            said = "; ".join(message(error).splitlines())
+            return f"{file} does not take the inputs that {NAME} has: {said}; correct them there"
+        return ""
+
     def _file(self, file: str) -> FileResult:
         start = time.perf_counter()
         absent = [
@@ -326,27 +342,39 @@ class _Check:
         if absent:
             return FileResult(self.entry.name, file, "missing", f"no such file: {', '.join(absent)}")
         self.tell(f"{self.entry.name}: {file}")
+        held: Held | None = None
         try:
+            first = None if file == self.entry.files[0] else self._first()
+            told: Any = (self.baseline, first, ("", ""), self.entry.outputs, self.fresh)
+            held = Held(self._open(file), file, *told)
             result = self._result(file)
-            held = self.held[file] = Held(
-                self._open(file),
-                file,
-                self.baseline,
-                None if file == self.entry.files[0] else self._first(),
-                self.sides.get(file, ("", "")),
-                self.entry.outputs,
-                self.fresh,
-            )
+            held = self.held[file] = replace(held, names=self.sides.get(file, ("", "")))
             detail = _detail(result, self.sides.get(file))
             if result.verdict == "not equivalent" and result.divergence is None and self._changed(held):
                 # no file is right any more in which the node could be looked for
                 detail = "; ".join((*self._changed(held), detail))
+            elif held.names[0] == self.entry.files[0] and (blame := self._blame(file)):
+                detail = f"{detail}; {blame}"
             found = reasons_of(result, held, detail)
         except (BadInput, EngineError, MXNetError, OSError) as error:
-            return _problem(self.entry, file, error, time.perf_counter() - start)
+            why = [] if held is None or self.baseline is None or self.fresh else changes(held)[1]
+            problem = _problem(self.entry, file, error, time.perf_counter() - start)
+            said = "".join(
+                f"{words}, since the baseline; " for words in why
+            )  # which is why it cannot be run as it could be
+            return replace(problem, detail=f"{said}{problem.detail}")
         seconds = time.perf_counter() - start
-        told = (self.entry.name, file, "ok", "", found.largest, found.before, result, seconds)
-        return FileResult(*told, reasons=found.found, notes=(*self.notes.get(file, ()), *found.notes))
+        said = (self.entry.name, file, "ok", "", found.largest, found.before, result, seconds)
+        return FileResult(*said, reasons=found.found, notes=(*self.notes.get(file, ()), *found.notes))
+
+    def _blame(self, file: str) -> str:
+        """Words for which of two files that differ, and both give what was recorded, is another than it was then."""
+        both = [self.held[f] for f in (self.entry.files[0], file) if f in self.held]
+        changed = [bool(self._changed(h)) for h in both]
+        if len(both) < 2 or changed[0] == changed[1]:
+            return ""
+        one, other = both if changed[0] else both[::-1]
+        return f"it is {one.file} that changed since the baseline, and not {other.file}"
 
     def _changed(self, held: Held) -> list[str]:
         return [] if self.baseline is None or self.fresh else changes(held)[0]

@@ -151,9 +151,11 @@ def changed_operations(old: Contents, new: Contents) -> list[str]:
         if old["notes"].get(name) != new["notes"].get(name)
     ]
     mine, theirs = old["operations"], new["operations"]
+    alone = [f"{name} ({op[0]}) is gone" for name, op in mine.items() if name not in theirs]
+    alone += [f"{name} ({op[0]}) is new" for name, op in theirs.items() if name not in mine]
+    wiring = []
     for name, (operator, attributes, inputs) in mine.items():
         if name not in theirs:
-            words.append(f"{name} ({operator}) is gone")
             continue
         other, others, reads = theirs[name]
         if operator != other:
@@ -165,9 +167,11 @@ def changed_operations(old: Contents, new: Contents) -> list[str]:
             if attributes.get(key) != others.get(key)
         ]
         if inputs != reads:
-            words.append(f"{name} ({operator}) reads {', '.join(reads) or 'nothing'}, not {', '.join(inputs)}")
-    words += [f"{name} ({op[0]}) is new" for name, op in theirs.items() if name not in mine]
-    if not words and old["ends"] != new["ends"]:
+            wiring.append(
+                f"{name} ({operator}) reads {', '.join(reads) or 'nothing'}, not {', '.join(inputs) or 'nothing'}"
+            )
+    words += alone or wiring  # what reads those that are new follows from them
+    if not words and old["ends"] != new["ends"] and not changed_interface(old, new):
         words.append(f"the outputs are {', '.join(new['ends'])}, not {', '.join(old['ends'])}")
     return words
 
@@ -197,6 +201,11 @@ def changed_precision(old: Contents, new: Contents) -> str:
     if set(before) == set(after) or not before or not after:
         return ""
     return f"weights are {_counts(after)}, and were {_counts(before)} when the baseline was written"
+
+
+def stores_halves(contents: Contents) -> bool:
+    """True where weights are stored in half precision."""
+    return any(dtype in HALVES for dtype in _dtypes(contents.get("weights", {})))
 
 
 def _dtypes(weights: Mapping[str, Sequence[Any]]) -> dict[str, int]:

@@ -73,9 +73,11 @@ def _what(name: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | Non
     if not old or not new or "operations" not in old or "operations" not in new:
         return ""
     kind = _kind(name)
-    found = [] if kind == "weights" else [*changed_interface(old, new), *changed_operations(old, new)]
-    weights = [] if kind == "the symbol" else changed_weights(old, new)
-    found += weights if kind == "weights" else [f"weight {w}" for w in weights]
+    if kind == "weights":
+        found = changed_weights(old, new)
+    else:
+        found = [*changed_interface(old, new), *changed_operations(old, new)]
+        found += [] if kind == "the symbol" else [f"weight {w}" for w in changed_weights(old, new)]
     return few(found) if found else None
 
 

@@ -103,7 +103,7 @@ def _noted(checked: Checked, old: Recording, new: Recording, words: list[str]) -
     changed = []
     for file, held in checked.held.items():
         files, interface, _ = changes(replace(held, baseline=old, contents=contents(held)))
-        told = [f.replace(" changed since the baseline", "") for f in files] or interface
+        told = [f.replace(" changed since the baseline: ", " ") for f in files] or interface
         changed += [f"{file}: {'; '.join(told)}"] if told else []
         before, now = (r.facts.get("measured", {}).get(file) for r in (old, new))
         if before != now and before is not None and now is not None:
