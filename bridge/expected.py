@@ -247,8 +247,8 @@ def _pair(
     inner = [n for n in want if n in inside and n not in got]
     if inner and not cut:
         raise BadInput(
-            f"{called(engine.model)} has no such output as {', '.join(inner)}, which {recording.label} is of: it makes "
-            f'that inside; compare it there (--outputs {inner[0]}, or outputs = ["{inner[0]}"] in gluonnx.toml)'
+            f"no output {', '.join(inner)} in {called(engine.model)}, which makes that inside, and {recording.label} is of it; "
+            f'compare it there (--outputs {inner[0]}, or outputs = ["{inner[0]}"] in gluonnx.toml)'
         )
     try:
         if cut:

@@ -428,7 +428,10 @@ TROUBLES = (
         "An output that is constant, saturated, empty or NaN would agree with nearly anything.",
         (
             "Verify with real inputs: `--inputs FILE.npz` or `--image`.",
-            "Without `--strict` it is a note.",
+            "In `gluonnx check` compare the scores before the last layer: `outputs = [NAME]` in `gluonnx.toml`.",
+            "Where it says that the models differ at a node and no input tells them apart, make them agree (convert "
+            "again), or give inputs that reach what differs.",
+            "Without `--strict` it is a note of `convert`, `import` and `deploy`.",
         ),
     ),
     Trouble(

@@ -466,7 +466,7 @@ def test_a_baseline_of_what_is_inside_is_held_to_no_output(project: Callable[[st
     bridge.record(folder / "net", {"data": (2, 3, 6, 6)}, folder / "net.npz", outputs=["many_output", "one_output"])
     for file in bridge.check(folder).files:
         assert file.status == "bad"
-        assert "no such output as many_output, one_output" in file.detail
+        assert "no output many_output, one_output in net" in file.detail
         assert 'outputs = ["many_output"' in file.detail
     (folder / NAME).write_text(TOML + 'outputs = ["many_output", "one_output"]')
     assert statuses(folder) == ["ok", "ok"]
