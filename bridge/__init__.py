@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from .precision.job import convert_in
     from .precision.widening import import_widened
     from .precision.wishes import Half, Quantized, Single
-    from .project.check import CheckResult, FileResult, check
+    from .project.check import check
+    from .project.results import CheckResult, FileResult
     from .recorded import Recording, load_recording, record
     from .result import Divergence, VerifyResult
     from .run import precision_report, run
@@ -41,7 +42,7 @@ FROM = {
     "BadInput": "paths",
     "BenchResult": "bench",
     "Change": "change.diff",
-    "CheckResult": "project.check",
+    "CheckResult": "project.results",
     "CompileResult": "compiling",
     "CompiledModel": "compiling",
     "ConvertResult": "convert",
@@ -50,7 +51,7 @@ FROM = {
     "Difference": "compare",
     "Divergence": "result",
     "EngineError": "engines",
-    "FileResult": "project.check",
+    "FileResult": "project.results",
     "Half": "precision.wishes",
     "ImportResult": "importing",
     "InspectResult": "inspect",

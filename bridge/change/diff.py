@@ -492,6 +492,7 @@ def _told(old: Any, new: Any) -> str:
 
 
 def value_text(value: Any) -> str:
+    """The value of an attribute, in as few characters as tell it."""
     if value is None:
         return "none"
     if isinstance(value, float):

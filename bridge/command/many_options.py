@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..paths import BadInput
 from ..printable import printable
-from ..project.check import CheckResult
+from ..project.results import CheckResult
 from ..result import Progress as Tell
 from .options import General
 from .shell import errors, print_result

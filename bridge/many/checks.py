@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..project.check import CheckResult, FileResult, with_reasons
 from ..project.config import Entry, load_project
+from ..project.results import CheckResult, FileResult, with_reasons
 from .children import Task
 from .notes import NOTES, Notes, key_of, read_with
 from .work import Doing, Tell

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from hybrid.core.error import MXNetError
 
-from .. import exits
 from ..cases import Cases, taken
 from ..compare import Difference, Tolerance
 from ..engines import EngineError, engine_for
@@ -23,185 +22,11 @@ from ..printable import message
 from ..recorded import Recording, feeds_of, load_recording
 from ..result import Progress, VerifyResult
 from ..verify import compared, verify
-from .config import NAME, REASONS, Entry, Project, Rule, Rules, load_project
+from .config import NAME, Entry, Project, Rule, Rules, load_project
 from .reasons import Held, Reasons, changes, key_of, reasons_of, with_first, without_side
+from .results import CheckResult, FileResult, Status, with_reasons
 from .standing import other_inputs, stale, unreached_bounds
 from .updating import kept, recorded_anew
-
-Status = Literal[
-    "ok", "changed", "differs", "interface", "drift", "unreached", "says-little", "missing", "bad", "failed"
-]
-"""The first of the reasons to fail (config.ALL_REASONS) that was found; bad: what was given cannot be used; failed: a runtime did
-not run it."""
-ALWAYS = ("differs", "says-little")
-"""Reasons that are a file's status also where they are none to fail."""
-WORDS: Mapping[str, str] = {
-    "ok": "ok",
-    "changed": "CHANGED",
-    "differs": "FAIL",
-    "interface": "INTERFACE",
-    "drift": "DRIFT",
-    "unreached": "UNREACHED",
-    "says-little": "says little",
-    "missing": "MISSING",
-    "bad": "ERROR",
-    "failed": "ERROR",
-}
-EXITS: Mapping[str, int] = {
-    "differs": exits.NOT_EQUIVALENT,
-    "interface": exits.NOT_EQUIVALENT,
-    "drift": exits.NOT_EQUIVALENT,
-    "changed": exits.NOT_EQUIVALENT,
-    "unreached": exits.SAYS_LITTLE,
-    "bad": exits.BAD_INPUT,
-    "missing": exits.BAD_INPUT,
-    "failed": exits.RUNTIME,
-    "says-little": exits.SAYS_LITTLE,
-}
-
-
-@dataclass(frozen=True)
-class FileResult:
-    """One file of a model, and how far it is from what it is held to.
-
-    Examples
-    --------
-    >>> import gluonnx
-    >>> file = gluonnx.FileResult("net", "net.onnx", "ok", largest=3e-6, before=2e-6)
-    >>> file.change
-    '+50 % since the baseline'
-    >>> file.beside
-    ()
-    >>> file.as_dict()["verification"] is None
-    True
-    """
-
-    model: str
-    """Its name in the project."""
-    file: str
-    """Path of the file that is held to it."""
-    status: Status
-    """"ok"; the first reason to fail that was found: "differs", "interface" (inputs or outputs are not those of the baseline),
-    "drift" (much further off than it was, or weights of another dtype), "unreached" (files differ where no input tells them apart),
-    "says-little" or "changed" (the same numbers of other contents); "missing", "bad" (what was given cannot be used) or "failed"
-    (a runtime did not run it)."""
-    detail: str = ""
-    """Words for what is wrong; empty where nothing is."""
-    largest: float | None = None
-    """The greatest difference, over its output's scale."""
-    before: float | None = None
-    """The same when the baseline was written; None where nobody noted it."""
-    result: VerifyResult | None = None
-    """The verification; None where there was none."""
-    seconds: float = 0.0
-    """Seconds that it took."""
-    again: bool = False
-    """True where an earlier run found this, and nothing that it depends on has changed."""
-    reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Words by what was found that can be a reason to fail, whether it is one here or not."""
-    notes: tuple[str, ...] = ()
-    """Words for what else is to be known of the verdict."""
-
-    @property
-    def changed(self) -> tuple[str, ...]:
-        """Words for files that hold something else than those that the baseline is of."""
-        return self.reasons.get("changed", ())
-
-    @property
-    def change(self) -> str:
-        """The change of the greatest difference since the baseline, in words; empty where there is none to be told."""
-        if self.before is None or self.largest is None or self.before == self.largest:
-            return ""
-        if not self.before:
-            return "0 when the baseline was written"
-        times = self.largest / self.before
-        return (
-            f"{times:.2g} times that of the baseline"
-            if times >= 10
-            else f"{(times - 1) * 100:+.0f} % since the baseline"
-        )
-
-    @property
-    def beside(self) -> tuple[str, ...]:
-        """Words for what is to be known beside the verdict and its detail."""
-        said = (words for reason, found in self.reasons.items() if reason != self.status for words in found)
-        return tuple(words for words in (*said, *self.notes) if words not in self.detail)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        told = {
-            k: getattr(self, k) for k in ("model", "file", "status", "detail", "largest", "before", "seconds", "again")
-        }
-        told |= {"changed": list(self.changed), "notes": list(self.notes)}
-        told["reasons"] = {reason: list(words) for reason, words in self.reasons.items()}
-        return {**told, "verification": None if self.result is None else self.result.as_dict()}
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """The check of a project.
-
-    Examples
-    --------
-    >>> import gluonnx
-    >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
-    >>> result = gluonnx.check(".")
-    >>> result.ok, result.exit_status, result.summary
-    (True, 0, '1 of 1 ok')
-    >>> [result.fails(file) for file in result.files], result.as_dict()["alone"]
-    ([False], [])
-    >>> result.notes
-    ()
-    """
-
-    files: tuple[FileResult, ...]
-    """Results of the files."""
-    fail_on: tuple[str, ...] = REASONS
-    """Statuses that are a reason to fail, beside bad and failed."""
-    updated: tuple[str, ...] = ()
-    """Words for each baseline that was, or was not, written anew."""
-    alone: tuple[str, ...] = ()
-    """Files of the folder that nothing was compared with."""
-    seconds: float = 0.0
-    """Seconds that it took."""
-
-    def fails(self, file: FileResult) -> bool:
-        """True where a file is a reason to fail."""
-        return file.status in self.fail_on or file.status in ("bad", "failed")
-
-    @property
-    def exit_status(self) -> int:
-        """0 where nothing is a reason to fail, else as the commands have it."""
-        return exits.worst({EXITS[f.status] for f in self.files if self.fails(f)})
-
-    @property
-    def ok(self) -> bool:
-        """True where nothing is a reason to fail."""
-        return not self.exit_status
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Words for what is to be known beside the verdicts: of baselines that were written, of files that have changed."""
-        return (*self.updated, *(f"{f.model}: {f.file}: {words}" for f in self.files for words in f.beside))
-
-    @property
-    def summary(self) -> str:
-        """One line: how many of how many are well."""
-        again = sum(f.again for f in self.files)
-        well = sum(f.status == "ok" for f in self.files)
-        return f"{well} of {len(self.files)} ok" + (f", {again} of them from before" if again else "")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "ok": self.ok,
-            "exit": self.exit_status,
-            "fail_on": list(self.fail_on),
-            "files": [f.as_dict() for f in self.files],
-            "updated": list(self.updated),
-            "alone": list(self.alone),
-            "seconds": self.seconds,
-        }
 
 
 def check(
@@ -252,19 +77,6 @@ def check(
         files += results
     told = with_reasons(files, reasons)
     return CheckResult(told, reasons, tuple(updated), project.alone, time.perf_counter() - start)
-
-
-def with_reasons(files: Sequence[FileResult], reasons: Sequence[str]) -> tuple[FileResult, ...]:
-    """The results, each with the status that it has where these are reasons to fail."""
-    return tuple(f if f.status in ("missing", "bad", "failed") else _with_status(f, reasons) for f in files)
-
-
-def _with_status(file: FileResult, reasons: Sequence[str]) -> FileResult:
-    wrong = [r for r in file.reasons if r in reasons] or [r for r in file.reasons if r in ALWAYS]
-    if not wrong:
-        return replace(file, status="ok", detail="")
-    status: Any = wrong[0]
-    return replace(file, status=status, detail="; ".join(file.reasons[status]))
 
 
 class _Check:
@@ -528,15 +340,16 @@ def found_in(
     baseline: str | os.PathLike[str] | Recording | None,
     outputs: Sequence[str] = (),
 ) -> Reasons:
-    """What is wrong by a verification of two models, or of one beside a baseline: what a check of them finds. outputs: those that
-    they were cut at."""
+    """Reasons to fail by a verification of two models, or of one beside a baseline, as a check of them finds them. outputs: where they
+    were cut."""
     recording = load_recording(baseline) if isinstance(baseline, str | os.PathLike | Recording) else None
     models = [m for m in (first, second) if isinstance(m, Model)]
     detail = _detail(result, None if second is None else (result.a, result.b))
     helds = [Held(m, key_of(recording, m) if recording else m.name, recording, outputs=tuple(outputs)) for m in models]
     if len(models) < 2:
-        return reasons_of(result, helds[-1] if helds else Held(Model(result.a)), detail)
-    held = replace(helds[1], first=models[0], names=(str(first.path or first.name), str(second.path or second.name)))
+        return reasons_of(result, helds[-1] if helds else Held(Model(result.a), result.a), detail)
+    one, other = (str(m.path or m.name) for m in models)
+    held = replace(helds[1], first=models[0], names=(one, other))
     return with_first(reasons_of(result, held, detail), helds[0])
 
 

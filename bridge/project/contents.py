@@ -1,4 +1,4 @@
-"""What a model's files hold, kept beside a baseline's numbers: inputs and outputs, operations, and a digest of each weight.
+"""Contents of a model's files, kept beside a baseline's numbers: inputs and outputs, operations, and a digest of each weight.
 
 Formatting, doc strings, the order of nodes and the names of tensors inside are none of it: a file that was written in another way
 and says the same has the same contents."""

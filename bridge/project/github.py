@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..printable import printable
-from .check import WORDS, CheckResult, FileResult
+from .results import WORDS, CheckResult, FileResult
 
 
 def commands(result: CheckResult) -> Iterator[str]:

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from itertools import groupby
 
 from ..printable import printable
-from .check import CheckResult, FileResult
+from .results import CheckResult, FileResult
 
 
 def junit(result: CheckResult) -> str:

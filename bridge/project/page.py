@@ -13,8 +13,8 @@ from .. import report
 from ..models import BadInput
 from ..printable import printable
 from ..recorded import own_version
-from .check import EXITS, WORDS, CheckResult, FileResult
 from .github import figure
+from .results import EXITS, WORDS, CheckResult, FileResult
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --ok: #1a7f37; --bad: #cf222e; --little: #9a6700 }

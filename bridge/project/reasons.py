@@ -1,4 +1,4 @@
-"""Why a comparison is a reason to fail: of the command and of the pytest plugin alike."""
+"""Reasons to fail that a comparison finds: of the command and of the pytest plugin alike."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from .standing import HELD, changed_files, hashes_of, loose
 DRIFT = 100.0
 """Times that a file may be further off than it was when its baseline was written."""
 LEAST = 1e-6
-"""What it was then counts as at least: about what float32 resolves, which another machine rounds otherwise."""
+"""The least that it counts as to have been off: about what float32 resolves, which another machine rounds otherwise."""
 TOLD = ("the recorded draw of ",)
 """Beginnings of warnings that a file which is well has beside it too: it may be so because too little was looked at."""
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """What was found of a file."""
+    """Findings of one file."""
 
     found: Mapping[str, tuple[str, ...]]
     """Words by reason, the worst one first."""
@@ -62,17 +62,17 @@ class Held:
     first: Model | None = None
     """The model that it is held against as well; None for the one that is first itself."""
     names: tuple[str, str] = ("", "")
-    """What the first file and this one are called in words."""
+    """Names of the first file and of this one in words; empty where words are not of both."""
     outputs: tuple[str, ...] = ()
     """Those that both are cut at."""
     fresh: bool = False
     """True where the baseline was just recorded."""
     contents: dict[str, Any] = field(default_factory=dict)
-    """What is known of the model's contents already."""
+    """Contents of the model, as far as they were asked for."""
 
 
 def reasons_of(result: VerifyResult, held: Held, detail: str) -> Reasons:
-    """What is wrong with a file, by the verification of it. detail: words for where it differs."""
+    """Findings of a file, by the verification of it. detail: words for where it differs."""
     found: dict[str, list[str]] = {reason: [] for reason in ALL_REASONS}
     baseline = held.baseline
     alone = [d for d in result.differences if d.name.endswith(RECORDED["second"])] or list(result.differences)
@@ -117,7 +117,7 @@ def _far(alone: Sequence[Difference], held: Held, limit: float) -> float:
 
 
 def with_first(found: Reasons, first: Held) -> Reasons:
-    """What was found of a comparison of two models with a baseline, and what changed in the first of them."""
+    """Findings of a comparison of two models with a baseline, and those of what changed in the first of them."""
     if first.baseline is None or first.fresh:
         return found
     changed, interface, precision = changes(first)
@@ -178,7 +178,7 @@ def _by_place(held: Held) -> list[str]:
 
 
 def key_of(baseline: Recording, model: Model) -> str:
-    """What a baseline calls the file of a model, wherever that lies: by its name; the file's own where it knows none or several."""
+    """Name by which a baseline knows the file of a model, wherever that lies; the file's own where it knows none or several so."""
     if model.path is None:
         return model.name
     held = baseline.facts.get(HELD)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ..faces.blocks import Block, Column, Grid, Line, Page, Tone
 from ..printable import clean
-from .check import WORDS, CheckResult, FileResult
 from .github import figure
+from .results import WORDS, CheckResult, FileResult
 
 
 def check_table(result: CheckResult, index: Path | None = None) -> Page:

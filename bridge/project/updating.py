@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from ..result import Progress
 from .config import Entry
 from .contents import CONTENTS, packed
 from .reasons import Held, changes, contents
+from .results import FileResult
 from .standing import HELD, hashes_of, other_inputs, unreached_bounds
-
-if TYPE_CHECKING:
-    from .check import FileResult
 
 
 class Checked(Protocol):
@@ -99,7 +97,7 @@ def kept(
 
 
 def _noted(checked: Checked, old: Recording, new: Recording, words: list[str]) -> list[str]:
-    """What to say of a baseline that was written: the numbers, and what of the files is noted anew. words: for the numbers."""
+    """Words for a baseline that was written: for its numbers (words), and for what of the files is noted anew."""
     changed = []
     for file, held in checked.held.items():
         files, interface, _ = changes(replace(held, baseline=old, contents=contents(held)))

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import bridge
 from bridge.cli import app
 from bridge.project import github
-from bridge.project.check import CheckResult, FileResult
 from bridge.project.config import NAME, Entry, Project, Rule, as_rules, load_project, tomllib
 from bridge.project.junit import junit
+from bridge.project.results import CheckResult, FileResult
 from bridge.recorded import load_recording
 from tests.house.docs import ROOT
 from tests.models.networks import FOLDER

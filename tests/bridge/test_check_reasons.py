@@ -1,5 +1,5 @@
-"""What a check with a baseline fails for, and what it does not: a small network with an activation inside and two outputs, in which
-faults are planted."""
+"""Reasons for which a check with a baseline fails, and what is none: a small network with an activation inside and two
+outputs, in which faults are planted."""
 
 import json
 import re
@@ -18,10 +18,10 @@ import hybrid as mx
 from bridge.cli import app
 from bridge.compare import compare
 from bridge.many.checks import _file
-from bridge.project.check import with_reasons
 from bridge.project.config import ALL_REASONS, NAME, REASONS
 from bridge.project.contents import CONTENTS, MOST, changed_interface, changed_operations, contents_of, packed, unpacked
 from bridge.project.reasons import Held, reasons_of
+from bridge.project.results import with_reasons
 from bridge.recorded import load_recording
 from bridge.result import VerifyResult
 
@@ -434,8 +434,8 @@ def test_half_precision_in_the_place_of_single_fails(project: Callable[[str], Pa
 )
 def test_how_far_a_file_may_drift(off: float, before: float, settled: str, drifts: bool) -> None:
     """A hundred times; what float64 takes for rounding is none, as another machine rounds otherwise."""
-    want = np.float32([1, 0.5])
-    difference = replace(compare("y", want * np.float32(1 + off), want).accept(settled), settled_by=settled)
+    want = np.array([1, 0.5], np.float32)
+    difference = replace(compare("y", np.array(want * (1 + off), np.float32), want).accept(settled), settled_by=settled)
     kept = bridge.record(mx.sym.relu(mx.sym.var("x"), name="y"), {"x": want}, params={})
     kept = bridge.Recording(kept.runs, {**kept.facts, "measured": {"y": before}})
     model = bridge.open_model(mx.sym.relu(mx.sym.var("x"), name="y"), {})

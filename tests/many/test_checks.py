@@ -15,8 +15,8 @@ from bridge.convert import convert
 from bridge.many.checks import check_all
 from bridge.many.children import Task
 from bridge.many.notes import NOTES, read_with
-from bridge.project.check import CheckResult
 from bridge.project.config import load_project
+from bridge.project.results import CheckResult
 from tests.models.networks import FOLDER
 
 
