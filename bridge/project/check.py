@@ -340,8 +340,8 @@ def found_in(
     baseline: str | os.PathLike[str] | Recording | None,
     outputs: Sequence[str] = (),
 ) -> Reasons:
-    """Reasons to fail by a verification of two models, or of one beside a baseline, as a check of them finds them. outputs: where they
-    were cut."""
+    """Findings of a verification of two models, or of one beside a baseline: as a check of them has them. outputs: where they were
+    cut."""
     recording = load_recording(baseline) if isinstance(baseline, str | os.PathLike | Recording) else None
     models = [m for m in (first, second) if isinstance(m, Model)]
     detail = _detail(result, None if second is None else (result.a, result.b))
