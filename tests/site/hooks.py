@@ -56,14 +56,18 @@ NAMED = re.compile(r"\[([\w./-]+\.md)\]\(([^)\s]+)")
 WRITTEN = re.compile(r"^(?:Written by|This page is written by) `python.*?(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r"^# (.+?)\s*$", re.MULTILINE)
 ITEM = re.compile(r"^(?:[-*] |\d+\. )")
+FIRST = re.compile(r"^(?:[-*] |1\. )")
+"""What begins a list right behind a line of text: of other numbers a sentence may go on with one, as on GitHub."""
 
 
 def on_config(config: Any) -> Any:
     """Put the pages of folders in their places in the navigation, and those that it does not name in theirs."""
     docs = Path(config["docs_dir"])
     made = {*DOCUMENTS, *_made()}
-    known = {*made, *(p.relative_to(docs).as_posix() for p in docs.rglob("*.md"))}
-    nav = [_expanded(part, known) for part in config["nav"]]
+    written = (p.relative_to(docs).as_posix() for p in docs.rglob("*.md"))
+    known = {*made, *(page for page in written if not config["exclude_docs"].match_file(page))}
+    others = known - set(_pages(config["nav"]))  # a folder stands for those that are named nowhere
+    nav = [_expanded(part, others) for part in config["nav"]]
     left = sorted(known - set(_pages(nav)))
     next(part for part in nav if REST in part)[REST] += left
     config["nav"] = [part for part in nav if [*part.values()] != [[]]]
@@ -160,6 +164,8 @@ def _links(text: str, origin: str, place: str) -> str:
         inside = {name: page for page, name in DOCUMENTS.items()}.get(path) or path.removeprefix("docs/")
         if inside == path and not path.startswith("docs/"):
             inside = ""
+        if inside.startswith("notebooks/") and posixpath.dirname(place) != "notebooks":
+            inside = inside.removesuffix(".ipynb") + ".md"  # its page; the page itself links the file
         if path == "docs/decisions":
             inside = decisions.PAGE
         if path == "README.md":
@@ -178,7 +184,7 @@ def _lists(text: str) -> str:
     lines = text.split("\n")
     made: list[str] = []
     for line in lines:
-        if ITEM.match(line) and made and made[-1].strip() and not _in_list(made):
+        if FIRST.match(line) and made and made[-1].strip() and not _in_list(made):
             made.append("")
         made.append(line)
     return "\n".join(made)

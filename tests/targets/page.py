@@ -35,7 +35,8 @@ A target is looked for in the Python that gluonnx runs in. Many do not live toge
 package never do), so each may have an interpreter of its own, which needs that package and NumPy alone:
 
 ```
-export GLUONNX_TARGET_PYTHON_OPENCV_4_6=/opt/opencv46/bin/python   # the name in capitals, _ for all other characters
+# the name in capitals, _ for all other characters
+export GLUONNX_TARGET_PYTHON_OPENCV_4_6=/opt/opencv46/bin/python
 ```
 
 or, in the gluonnx.toml of the folder one works in,
