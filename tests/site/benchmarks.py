@@ -119,7 +119,9 @@ def _warning(records: list[dict[str, Any]]) -> Iterator[str]:
     if loaded and len(loaded) == len(records):
         said = "No run on a quiet machine is recorded yet: take sizes and memory from here, no times and no ratios of times."
     elif loaded:
-        said = f"The runs of {', '.join(loaded)} were on a busy machine: take sizes and memory from them, no times and no "
+        said = (
+            f"The runs of {', '.join(loaded)} were on a busy machine: take sizes and memory from them, no times and no "
+        )
         said += "ratios of times."
     else:
         return
