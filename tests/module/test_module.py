@@ -185,7 +185,11 @@ def test_plot_network_draws_deep_networks_briefly(monkeypatch: pytest.MonkeyPatc
     net = mx.gluon.model_zoo.vision.resnet18_v1(prefix="net_")(mx.sym.var("data"))
     whole, drawn = mx.viz.plot_network(net), mx.viz.plot_network(net, brief=True, node_attrs={"fontsize": "9"})
     assert type(drawn) is type(whole) and drawn.source.count("->") < whole.source.count("->") / 2
-    assert "Convolution ... Activation" in drawn.source and "7x7/2x2, 64" in drawn.source and "3 above, once more" in drawn.source
+    assert (
+        "Convolution ... Activation" in drawn.source
+        and "7x7/2x2, 64" in drawn.source
+        and "3 above, once more" in drawn.source
+    )
     assert drawn.source.count("fontsize=9") + drawn.source.count('fontsize="9"') == drawn.source.count("label=") - (
         drawn.source.count("->")
     )
