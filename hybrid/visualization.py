@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .core.attrs import Int, Tuple
 from .frontend.brief import briefly
-from .frontend.drawing import Drawing
+from .frontend.drawing import Drawing, kind_of
 from .symbol import Symbol
 
 _SIZES = Tuple(Int())
@@ -254,8 +254,6 @@ def plot_network(
             own["shape"] = "oval"
         own["fillcolor"] = _COLORS[0 if node["op"] == "null" else _OF_OPERATOR.get(node["op"], 7)]
         dot.node(name=node["name"], label=_in_brief(node) if brief else _label(node), **own)
-        if brief and node["op"] != "null":
-            dot.kinds[node["name"]] = (node["op"], str(node.get("attrs", {})))
     for node in nodes:
         for place, *_ in node["inputs"]:
             source = nodes[place]
@@ -270,6 +268,7 @@ def plot_network(
             dot.edge(tail_name=node["name"], head_name=source["name"], dir="back", arrowtail="open", label=text)
     if not brief:
         return dot
+    dot.kinds = {node.name: kind_of(node) for node in symbol.graph.nodes if node.op is not None}
     short = briefly(dot)
     return short if digraph is None else _as_digraph(short, digraph(name=title, format=save_format))
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .drawing import Box, Drawing, Edge
+from .drawing import LAYER, Box, Drawing, Edge
 
 SINGLY = 60
 """Boxes of the largest drawing that needs nothing of this."""
-LAYERS = {"Convolution", "Deconvolution", "FullyConnected", "Embedding", "RNN", "Pooling"}
-"""Operators that begin a layer: what follows one in a row, up to the next, is read with it."""
 PERIOD = 64
 """Stretches of the longest block of which copies are looked for."""
 Looks = tuple[object, ...]
@@ -33,7 +31,7 @@ def in_runs(drawing: Drawing, by_layer: bool = False) -> Drawing:
 
     def joined(giver: str, taker: str) -> bool:
         inputs = any(_is_input(drawing.boxes[name]) for name in (giver, taker))
-        begins = by_layer and drawing.kinds.get(taker, ("",))[0] in LAYERS
+        begins = by_layer and drawing.kinds.get(taker, ("",))[0] == LAYER
         return not inputs and not begins and takers[giver] == [taker] and givers[taker] == [giver]
 
     made = Drawing(drawing.name)
@@ -120,7 +118,7 @@ def _stretches(drawing: Drawing) -> Iterator[list[str]]:
 
 
 def _looks(drawing: Drawing, stretches: Sequence[Sequence[str]]) -> list[Looks]:
-    """How each stretch looks: what its boxes are and take. What something far behind reads, and what nothing reads, looks like
+    """Looks of each stretch: what its boxes are and take. What something far behind reads, and what nothing reads, looks like
     nothing else, so that it is always drawn."""
     order = [name for stretch in stretches for name in stretch]
     far = _far(drawing, {name: i for i, name in enumerate(order)})
@@ -141,8 +139,8 @@ def _looks(drawing: Drawing, stretches: Sequence[Sequence[str]]) -> list[Looks]:
 
 
 def _repeats(looks: Sequence[Looks], sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Where a block begins that others like it follow, its length in stretches and how often it is there: at each place the one
-    that saves most boxes, and none that saves less than it adds."""
+    """Blocks that others like them follow: where the first begins, its length in stretches and how often it is there. At each
+    place the one that saves most boxes, and none that saves less than it adds."""
     known: dict[Looks, int] = {}
     kinds = [known.setdefault(look, len(known)) for look in looks]
     start = 0

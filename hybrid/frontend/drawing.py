@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..core.error import MXNetError
 from ..formats.files import write
-from ..ir.graph import Graph
+from ..ir.graph import Graph, Node
 
 BOX, TALL = 150.0, 44.0
 """Width and height of a box, in pixels,"""
@@ -23,6 +23,9 @@ SLIM = 12.0
 STIFF = 4.0
 """Boxes that a bend outweighs."""
 SWEEPS = 8
+LAYER = "layer"
+WEIGHTS = frozenset(("weight", "parameters"))
+"""Inputs of operators that begin a layer."""
 LONGEST = 24
 """Characters of a line of text; of longer ones the middle is left out, since names differ at their ends."""
 
@@ -50,7 +53,7 @@ class Drawing:
         self.boxes: dict[str, Box] = {}
         self.edges: list[Edge] = []
         self.kinds: dict[str, tuple[str, ...]] = {}
-        """What boxes are, apart from their names: operators and attributes. Those that are not here are like no other."""
+        """Kinds of boxes by their names: see kind_of. Boxes that are not here are like no other."""
 
     def node(self, name: str, label: str | None = None, **attributes: str) -> None:
         """Add a box. attributes: Graphviz's; shape oval and fillcolor are heeded."""
@@ -118,11 +121,17 @@ def of_graph(graph: Graph) -> Drawing:
             drawing.node(key, node.name, shape="oval", fillcolor="#8dd3c7")
         else:
             drawing.node(key, f"{node.op.name}\n{node.name}", fillcolor="#eef3fb")
-            drawing.kinds[key] = (node.op.name, str(node.attrs))
+            drawing.kinds[key] = kind_of(node)
         for giver in dict.fromkeys(id(e.node) for e in node.inputs):
             if giver in keys:
                 drawing.edge(key, keys[giver])
     return drawing
+
+
+def kind_of(node: Node) -> tuple[str, ...]:
+    """Operator and attributes, which make two boxes equal whatever their names, behind LAYER where the operator has weights."""
+    assert node.op is not None, node.name
+    return (LAYER if WEIGHTS & {*node.op.input_names()} else "", node.op.name, str(node.attrs))
 
 
 # -- the layout -----------------------------------------------------------------------------------------------------------

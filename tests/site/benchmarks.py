@@ -114,7 +114,7 @@ def page(records: Iterable[dict[str, Any]]) -> str:
 
 
 def _warning(records: list[dict[str, Any]]) -> Iterator[str]:
-    """What of the page is not to be believed."""
+    """A line on what of the page is not to be believed, where there is such."""
     loaded = [r["benchmark"] for r in records if busy(r)]
     if loaded and len(loaded) == len(records):
         said = "No run on a quiet machine is recorded yet: take sizes and memory from here, no times and no ratios of times."

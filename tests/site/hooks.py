@@ -57,7 +57,7 @@ WRITTEN = re.compile(r"^(?:Written by|This page is written by) `python.*?(?:\n\n
 TITLE = re.compile(r"^# (.+?)\s*$", re.MULTILINE)
 ITEM = re.compile(r"^(?:[-*] |\d+\. )")
 FIRST = re.compile(r"^(?:[-*] |1\. )")
-"""What begins a list right behind a line of text: of other numbers a sentence may go on with one, as on GitHub."""
+"""Beginnings of lists right behind a line of text: with another number a sentence may go on, as on GitHub."""
 
 
 def on_config(config: Any) -> Any:

@@ -105,11 +105,11 @@ def test_a_run_ends_before_a_layer_and_tells_its_size() -> None:
     made.node("in", "in", shape="oval")
     for name, kind in zip("abcd", ("Convolution", "BatchNorm", "Convolution", "relu")):
         made.node(name, f"{kind}\n3x3, {name}" if kind == "Convolution" else f"{kind}\n{name}")
-        made.kinds[name] = (kind, "")
+        made.kinds[name] = ("layer" if kind == "Convolution" else "", kind)
     joined = in_runs(made, by_layer=True)
     assert {*joined.boxes} == {"in", "a", "c"}
     assert joined.boxes["c"].label == "Convolution, relu\n3x3, c\nConvolution 3x3, c\nrelu d"
-    assert joined.kinds == {"a": ("Convolution", "", "BatchNorm", ""), "c": ("Convolution", "", "relu", "")}
+    assert joined.kinds["a"] == ("layer", "Convolution", "", "BatchNorm")
     assert {*in_runs(made).boxes} == {"in", "a"}
 
 
@@ -182,7 +182,7 @@ def test_boxes_in_no_order_are_drawn_as_they_are() -> None:
         ("resnet50_v1", 50, "4 above, 4 times more"),
         ("resnet152_v2", 50, "33 times more"),
         ("densenet121", 60, "22 times more"),
-        ("vgg19_bn", 30, "1 above, 3 times more"),
+        ("vgg19_bn", 30, "1 above, 2 times more"),
         ("inception_v3", 60, "5 above, once more"),
         ("mobilenet1_0", 30, "2 above, 4 times more"),
     ],
