@@ -18,7 +18,7 @@ README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
 PACKAGES = ("bridge", "converters", "gluonnx", "hybrid")
 # set-up blocks: `main-job` runs in test_main_job, `tests` in .ci/run (it would call itself from here)
 SET_UP = ("main-job", "tests")
-PAGES = [ROOT / "docs" / f"{name}.md" for name in ("commands", "python", "from-onnx", "programs", "engine")]
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("commands", "python", "from-onnx", "programs", "engine", "precision")]
 """Pages that tell at length what the README says in a line."""
 
 
