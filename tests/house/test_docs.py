@@ -18,7 +18,7 @@ README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
 PACKAGES = ("bridge", "converters", "gluonnx", "hybrid")
 # set-up blocks: `main-job` runs in test_main_job, `tests` in .ci/run (it would call itself from here)
 SET_UP = ("main-job", "tests")
-PAGES = [ROOT / "docs" / f"{name}.md" for name in ("commands", "python", "from-onnx", "programs", "engine", "precision")]
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("commands", "python", "from-onnx", "programs", "engine")]
 """Pages that tell at length what the README says in a line."""
 
 
@@ -79,6 +79,18 @@ def test_blocks_of_the_readme_and_its_pages_run(tmp_path: Path) -> None:
     for part in (b for page in (README, *PAGES) for b in blocks(page)):
         if part.name not in SET_UP:
             execute(part, tmp_path, environment)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["precision", "exit-statuses"])
+def test_blocks_of_a_page_run(name: str, tmp_path: Path) -> None:
+    """In a folder of their own, beside the fixtures: what prints nothing that the page shows ends well."""
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    environment = with_command(tmp_path, ROOT)
+    parts = [part for part in blocks(ROOT / "docs" / f"{name}.md") if part.language in ("bash", "python")]
+    assert parts
+    for part in parts:
+        execute(part, tmp_path, environment)
 
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))

@@ -158,11 +158,11 @@ def _rebuilt(cells: Cells, shown: Sequence[str], issue: Sequence[str], zoo: Sequ
     agree = {t: sum(cells.get((t, n), {}).get("verdict") == AGREES for n in all_34) for t in shown}
     return "\n".join([
         "## Networks that are made anew", "",
-        "The twelve networks of issue 17 that are nobody's to commit, rebuilt by their architectures at small sizes, and Gluon's "
-        "model zoo (`zoo_`), both with drawn weights (tests/targets/rebuilt.py). Empty: not measured.", "",
+        "Twelve more networks that were asked for and are nobody's to commit, rebuilt by their architectures at small sizes, and "
+        "Gluon's model zoo (`zoo_`), both with drawn weights (tests/targets/rebuilt.py). Empty: not measured.", "",
         "| network | " + " | ".join(shown) + " |", "|---" * (len(shown) + 1) + "|",
         *_rows(cells, shown, [*issue, *zoo]), *_earlier(cells, shown, [*issue, *zoo]), "",
-        f"Of issue 17's {len(all_34)} networks (22 committed, 12 of these) agree: "
+        f"Of the {len(all_34)} networks that were asked for (22 committed, 12 of these) agree: "
         + "; ".join(f"{t} {n}" for t, n in agree.items()) + ".", "",
     ])  # fmt: skip
 
