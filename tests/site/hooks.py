@@ -6,6 +6,7 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -192,12 +193,8 @@ def _lists(text: str) -> str:
 
 def _in_list(lines: list[str]) -> bool:
     """True where the paragraph that the lines end in is an item of a list."""
-    for line in reversed(lines):
-        if not line.strip():
-            return False
-        if ITEM.match(line):
-            return True
-    return False
+    paragraph = list(takewhile(str.strip, reversed(lines)))
+    return any(FIRST.match(line) for line in paragraph) or bool(paragraph and ITEM.match(paragraph[-1]))
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
