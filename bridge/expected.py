@@ -15,16 +15,18 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 from hybrid.passes.strip_labels import label_names
 
+from .answers import first_that_runs
 from .cases import make_case, may_be_one, pair_outputs, refuse_random, taken
 from .compare import TOLERANCES, Difference, Tolerance, coarsest, compare, one_winner
 from .conditioning import reaches, truth_of
-from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, OutOfTime
+from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .faces.notebook import listener
 from .inputs import Feeds, Inputs, as_specs
 from .layers import without_rounding
 from .models import BadInput, Model
-from .recorded import MADE_UP, RecordedRun, Recording, feeds_of, hashes
+from .recorded import RecordedRun, Recording, feeds_of, hashes
 from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
+from .scripts.plain_draws import MADE_UP
 
 ROUNDING = "rounding"
 """Settles outputs that rounding alone decides."""
@@ -137,17 +139,11 @@ def hold_against(
     layers: list[Layer] = []
     for case, each in zip(cases, recording.runs):
         tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
-        try:
-            got = engine.run(case.feeds)
-        except OutOfTime:
-            raise
-        except (EngineError, MXNetError, BadInput) as error:
-            if not case.made_up:
-                raise
-            warnings.append(
-                f"the recorded draw of {case.kind} was left out: it refuses it ({str(error).splitlines()[0]})"
-            )
+        answer, why = first_that_runs(engine.label, case, lambda c: engine.run(c.feeds), {})
+        if answer is None:
+            warnings.append(f"the recorded draw of {case.kind} was left out: {why}")
             continue
+        got = answer[1]
         heads = {n: each.outputs[n] for n in recording.facts.get("outputs", ()) if n in each.outputs} or each.outputs
         if set(got) <= set(each.outputs):  # cut there, for instance
             heads = {n: each.outputs[n] for n in got}

@@ -16,12 +16,12 @@ from converters.writer import Converted
 from hybrid.core.op import Spec
 
 from ..compare import Difference, compare
-from ..draws import NORMAL
 from ..engines import Arrays
 from ..half import PRECISION
 from ..models import ONNX, BadInput, Model
 from ..renaming import rename_inputs
 from ..result import Case, Divergence, Progress, VerifyResult
+from ..scripts.plain_draws import NORMAL
 from .accuracy import EXACT, Accuracy, AccuracyReport, judged, measure
 from .pages import decibels
 from .survey import as_taken, engine_of

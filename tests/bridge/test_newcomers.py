@@ -15,6 +15,7 @@ import bridge
 import hybrid as mx
 from bridge import report
 from bridge.models import BadInput
+from bridge.recorded import script_for_mxnet
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,12 +78,15 @@ def test_a_program_ends_with_its_own_lines_alone(tmp_path: Path) -> None:
 def test_the_script_for_mxnet_says_how_to_make_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mxnet", types.ModuleType("mxnet"))
     space: dict[str, object] = {"__name__": "script"}
-    exec((ROOT / "bridge" / "scripts" / "record_with_mxnet.py").read_text(), space)
-    asked = types.SimpleNamespace(input=[], range=[], inputs=[str(tmp_path / "in.npz")], runs=1, seed=0)
+    exec(script_for_mxnet(), space)
+    asked = types.SimpleNamespace(
+        input=[], range=[], inputs=[str(tmp_path / "in.npz")], runs=1, seed=0, draws="expected"
+    )
     with pytest.raises(SystemExit, match=r"in.npz: no such file; wanted an .npz .* --input data:1,3,224,224"):
         space["sets_of_inputs"](asked)  # pyright: ignore[reportCallIssue]
     np.savez(tmp_path / "in.npz", data=np.ones((1, 2)))
-    assert list(space["sets_of_inputs"](asked)[0]) == ["data"]  # pyright: ignore[reportCallIssue]
+    (case,), further = space["sets_of_inputs"](asked)  # pyright: ignore[reportCallIssue]
+    assert list(case.feeds) == ["data"] and not further
 
 
 def test_a_channel_of_one_number_that_cancels_is_no_fault(tmp_path: Path) -> None:
