@@ -1,7 +1,7 @@
 """Numbers that are drawn for an input of which nothing but its size and its range is known, and which draw is taken: the part of
 bridge/draws.py and bridge/answers.py that record_with_mxnet.py has too. ``gluonnx record --script`` puts it into that program."""
 
-# For old machines, as record_with_mxnet.py: Python 3.6, NumPy alone, and no annotations that need more.
+# For old machines, as record_with_mxnet.py: Python 3.6, NumPy alone, and annotations as text where it knows no such.
 
 import collections
 import zlib
@@ -62,13 +62,13 @@ def generator_of(key):
 class Numbers:
     """The draw of one input; each method gives values, and words for them."""
 
-    def __init__(self, name, shape, dtype, seed, way=EXPECTED):
+    def __init__(self, name: str, shape: "tuple[int, ...]", dtype: np.dtype, seed: int, way: Way = EXPECTED) -> None:
         """seed: of the whole set of inputs."""
         self.name, self.shape, self.dtype, self.way = name, shape, dtype, way
         key = [seed, zlib.crc32(name.encode())]
         self.rng = generator_of(key if way.kind == "expected" else [*key, KINDS.index(way.kind), way.mild])
 
-    def real(self, low, high):
+    def real(self, low: float, high: float) -> "tuple[np.ndarray, str]":
         """Evenly from low to high; at the edges every other number is one of the ends."""
         values = self.rng.uniform(low, high, self.shape)
         if self.way.kind != "edges":
@@ -76,9 +76,9 @@ class Numbers:
         ends = [low, high] + ([0.0] if low < 0 < high else [])
         return self.sprinkled(values, ends), ", ".join(f"{e:g}" for e in ends) + " and between"
 
-    def normal(self):
+    def normal(self) -> "tuple[np.ndarray, str]":
         """Standard normal numbers; wider ones; of several magnitudes with zeros."""
-        values, mild = self.rng.standard_normal(self.shape), min(self.way.mild, 1)
+        values, mild = np.asarray(self.rng.standard_normal(self.shape)), min(self.way.mild, 1)
         if self.way.kind == "expected":
             return values, NORMAL
         if self.way.kind == "wide":
@@ -87,11 +87,11 @@ class Numbers:
         values = values * self.rng.choice([0, 1e-4, 1, most], self.shape)
         return self.padded(values), f"zeros, and normal numbers 1e-4 to {most} times as large"
 
-    def sprinkled(self, values, ends):
+    def sprinkled(self, values: np.ndarray, ends: "list[float]") -> np.ndarray:
         """Every other number, by lot, one of the ends."""
         return np.where(self.rng.random(self.shape) < 0.5, self.rng.choice(ends, self.shape), values)
 
-    def padded(self, values):
+    def padded(self, values: np.ndarray) -> np.ndarray:
         """Zeros in the last quarter of each row, as sequences and pictures are padded."""
         if values.ndim and values.shape[-1] >= 4:
             values[..., -(values.shape[-1] // 4) :] = 0
