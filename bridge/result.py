@@ -50,10 +50,15 @@ class Divergence:
     """The node's name in the second model, which may be another."""
     span: tuple[str, ...] = ()
     """All nodes of which this is the last, where only what they do together could be compared (the second model folds them)."""
+    inexact: str = ""
+    """How far off a runtime is at this node where the models agree in float64, in words; empty where that is not what it is."""
 
     @property
     def kind(self) -> str:
-        """ "local" when the node itself computes something else, "accumulated" when earlier rounding grew."""
+        """ "local" when the node itself computes something else, "accumulated" when earlier rounding grew, "inexact" when the
+        models are the same there and a runtime rounds more than others do."""
+        if self.inexact:
+            return "inexact"
         return "unknown" if self.local is None else "accumulated" if self.local.equal else "local"
 
 

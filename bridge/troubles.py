@@ -444,7 +444,8 @@ TROUBLES = (
             (
                 "Read `first`, `where` and `what` of the message: the node, the channel, and the weight or attribute that "
                 "is not the same. *the node itself computes something else* is a fault of a file or of a translation; *what "
-                "differs has grown before it* is rounding. `--report report.html` shows both sides layer by layer."
+                "differs has grown before it* is rounding, and *a runtime rounds more than float32 has to* is nothing of the "
+                "models: onnxruntime's Resize is off by as much. `--report report.html` shows both sides layer by layer."
             ),
             (
                 "Look whether the files belong together: another epoch, a file trained on or quantised since, mean and "

@@ -16,6 +16,8 @@ MEANINGS = {
     "local": "the node itself computes something else from the same values",
     "accumulated": "the node is right by itself; what differs has grown before it (--atol, --rtol accept it), or swapped near ties "
     "if the node ranks or selects (try another --seed, and verify what it reads: --outputs)",
+    "inexact": "the models are the same here, and a runtime rounds more than float32 has to; what follows magnifies it (--atol, "
+    "--rtol accept it)",
     "unknown": "the node could not be run alone",
 }
 LEVELS = (-8.0, 0.0)
@@ -248,6 +250,8 @@ def statistics(found: dict[str, Any]) -> str:
 
 def reason(found: Divergence) -> str:
     """The numbers that the first difference is known by."""
+    if found.inexact:
+        return found.inexact
     d = found.local if found.local is not None and not found.local.equal else found.accumulated
     return f"{d.reason} (max abs {small(d.max_abs)})" if d.compared else d.reason
 

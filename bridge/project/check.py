@@ -440,7 +440,7 @@ def _detail(result: VerifyResult) -> str:
     output = "" if wrong is None else f"{wrong.name}: {_reason(wrong)}"
     if found is None:
         return output
-    causes = "; ".join(result.causes.get(found.node, ()))
+    causes = "; ".join(filter(None, (found.inexact, *result.causes.get(found.node, ()))))
     said = f"first: {found.node} ({found.operator})" + (f", {causes}" if causes else "")
     return f"{said}; {output}" if output else said
 
