@@ -135,7 +135,7 @@ def hold_against(
     tell = listener(progress)
     refuse_random(engine)
     cases = recorded_cases(recording, engine, names)
-    runs, worst, warnings = [], {}, _other_files(recording, engine)
+    runs, worst, run_of, warnings = [], {}, {}, _other_files(recording, engine)
     layers: list[Layer] = []
     for case, each in zip(cases, recording.runs):
         tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
@@ -158,7 +158,7 @@ def hold_against(
         runs.append({**run, "differences": [d.as_dict() for d in differences]})
         for d in differences:
             if d.name not in worst or _counts(d) > _counts(worst[d.name]):
-                worst[d.name] = d
+                worst[d.name], run_of[d.name] = d, len(runs) - 1
     found = tuple(replace(d, winner=one_winner(n, runs)) for n, d in worst.items())
     faults = [x for x in layers if x.local is not None and not x.local.equal]
     parted = faults or [x for x in layers if x.accumulated is not None and not x.accumulated.equal]
@@ -182,6 +182,7 @@ def hold_against(
         verdict,
         tuple(runs),
         found,
+        run_of=run_of,
         divergence=_divergence(parted[0]) if parted and verdict == "not equivalent" else None,
         faults=tuple(dict.fromkeys(x.node for x in faults)),
         inner=len(layers),
@@ -371,7 +372,13 @@ def with_recording(
     elif wrong[0] != wrong[1]:
         right_one, other = ("second", "first") if wrong[0] else ("first", "second")
         notes.append(f"the {right_one} model gives what was recorded in {recording.label}, and the {other} does not")
-    held = [replace(d, name=f"{d.name} ({side} model, recorded)") for side, r in sides.items() for d in r.differences]
+    held, run_of, before = [], dict(pair.run_of), len(pair.runs)
+    for side, r in sides.items():
+        for d in r.differences:
+            name = f"{d.name} ({side} model, recorded)"
+            held.append(replace(d, name=name))
+            run_of[name] = before + r.run_of[d.name]
+        before += len(r.runs)
     here = next((r for r in sides.values() if r.divergence is not None), first)
     return replace(
         pair,
@@ -381,6 +388,7 @@ def with_recording(
         verdict=max((pair.verdict, first.verdict, second.verdict), key=VERDICTS.index),
         runs=(*pair.runs, *first.runs, *second.runs),
         differences=(*pair.differences, *held),
+        run_of=run_of,
         little=tuple(dict.fromkeys((*pair.little, *first.little, *second.little))),
         warnings=tuple(dict.fromkeys((*notes, *pair.warnings, *first.warnings, *second.warnings))),
     )

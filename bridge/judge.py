@@ -89,7 +89,7 @@ class _Trial:
     def run(self) -> VerifyResult:
         refuse_random(self.left, self.right)
         self.cases, *results, left_out = answers_of(self.left, self.right, self.cases, self.tell)
-        runs, worst, failed = [], {}, None
+        runs, worst, run_of, failed = [], {}, {}, None
         shown: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         """By output got and want of the case where it is worst."""
         for index, (case, want, got) in enumerate(zip(self.cases, *results, strict=True)):
@@ -99,7 +99,8 @@ class _Trial:
             runs.append({**run, "differences": [d.as_dict() for d in differences]})
             for d in differences:
                 if d.name not in worst or _counts(d) > _counts(worst[d.name]):
-                    worst[d.name], shown[d.name] = d, (got[dict(self.pairs)[d.name]], want[d.name])
+                    worst[d.name], run_of[d.name] = d, len(runs) - 1
+                    shown[d.name] = (got[dict(self.pairs)[d.name]], want[d.name])
             wrong = not all(d.equal for d in differences) or bool(self._faults(index))
             if wrong and failed is None:
                 failed = index
@@ -116,6 +117,7 @@ class _Trial:
             tuple(runs),
             tuple(worst.values()),
             self.divergence,
+            run_of=run_of,
             faults=tuple(dict.fromkeys(f.node for f in faults)),
             located=tuple({f.tensor: f for f in reversed(faults)}.values())[::-1],
             inner=max((len(i.compared) for i in self.inner.values()), default=0),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..compare import Difference
-from ..result import GROWN, Divergence, Layer, ModelFile, VerifyResult, run_of
+from ..result import GROWN, Divergence, Layer, ModelFile, VerifyResult
 from .blocks import Tone
 
 MEANINGS = {
@@ -148,7 +148,7 @@ def worst(result: VerifyResult) -> str:
         return ""
     by_run: dict[int, list[str]] = {}
     for d in result.differences:
-        if (index := run_of(result, d)) is not None:
+        if (index := result.run_of.get(d.name)) is not None:
             by_run.setdefault(index, []).append(d.name)
     if not by_run:
         return ""

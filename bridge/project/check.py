@@ -475,6 +475,10 @@ def judged(rules: Rules, compared: Callable[[Tolerance | None], VerifyResult]) -
     if all(rule == rules.general and rule.cosine is None for rule in ruled.values()):
         return base
     out = [_by_rule(d, ruled[d.name], by) if d.name in ruled else d for d in base.differences]
+    run_of = dict(base.run_of)
+    for name, rule in ruled.items():
+        if rule.tolerance is not None:  # which may make another run the worst
+            run_of |= {n: i for n, i in by(rule.tolerance).run_of.items() if n == name}
     explained = any(a.equal and not b.equal for a, b in zip(out, base.differences))
     verdict = base.verdict
     if not all(d.equal for d in out):
@@ -482,8 +486,8 @@ def judged(rules: Rules, compared: Callable[[Tolerance | None], VerifyResult]) -
     elif verdict == "not equivalent" and (explained or not base.faults):
         verdict = "equivalent"
     if verdict != "not equivalent":
-        return replace(base, differences=tuple(out), verdict=verdict, divergence=None, faults=())
-    return replace(base, differences=tuple(out), verdict=verdict)
+        return replace(base, differences=tuple(out), run_of=run_of, verdict=verdict, divergence=None, faults=())
+    return replace(base, differences=tuple(out), run_of=run_of, verdict=verdict)
 
 
 def _by_rule(difference: Difference, rule: Rule, by: Callable[[Tolerance | None], VerifyResult]) -> Difference:

@@ -161,6 +161,20 @@ def test_who_is_right_is_said(net: Path, converted: Path) -> None:
     assert result.divergence.node == "activation0"
 
 
+def test_runs_of_a_recording_are_told_beside_those_of_two_models(net: Path, converted: Path) -> None:
+    """Also where several runs give the very same numbers: the run is kept, and not found again by them."""
+    known = load_recording(RECORDED / "lenet.npz").runs[0]
+    wrong = known.outputs["softmax_output"] + np.float32(0.25)
+    expected = Recording((known, RecordedRun(known.inputs, {"softmax_output": wrong}), known))
+    result = bridge.verify(net, converted, expected=expected)
+    assert len(result.runs) == 9 and len(result.differences) == 3
+    assert [result.run_of[d.name] for d in result.differences] == [0, 4, 7]
+    assert [d["run"] for d in result.as_dict()["differences"]] == [0, 4, 7]
+    assert all(result.runs[i]["differences"][0]["max_abs"] == pytest.approx(0.25) for i in (4, 7))
+    shown = " ".join(str(result).split())
+    assert "run 5 of 9" in shown and "run 8 of 9" in shown
+
+
 # -- recordings of our own --------------------------------------------------------------------------------------------------
 
 
