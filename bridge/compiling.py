@@ -101,9 +101,9 @@ def compile(
     from .domains import numbers_taken
     from .draws import draw
     from .engines import NativeEngine
-    from .inputs import as_specs, loaded
+    from .inputs import as_specs, loaded, sources_of
     from .job import check_target
-    from .models import describe, described, open_model, specs_of_onnx
+    from .models import describe, described, hold_dtypes, open_model, specs_of_onnx
 
     start = time.perf_counter()
     opened = open_model(os.fspath(model), params)
@@ -111,8 +111,10 @@ def compile(
     target = compiled_file(opened.path) if output is None else Path(output)
     check_target(target, *opened.files())
     files = [_seen(path, opened.path.parent) for path in opened.files()]
-    specs, arrays = as_specs(loaded(inputs, opened))
+    given = loaded(inputs, opened)
+    specs, arrays = as_specs(given)
     opened = opened.inferring(specs)
+    hold_dtypes(opened, arrays, sources_of(given))
     native = NativeEngine(opened.native, {**specs, **arrays})
     labels = _labels(native)
     declared = specs_of_onnx(opened.proto) if opened.proto is not None else dict.fromkeys(native.inputs)
@@ -236,8 +238,11 @@ class CompiledModel:
 
         return NativeEngine(self.model.inferring().native)
 
-    def _run_itself(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def _run_itself(self, feeds: Mapping[str, np.ndarray], inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Outputs by the model itself. inputs: the feeds as they were given, which may know their files."""
         from .engines import NativeEngine
+        from .inputs import sources_of
+        from .models import hold_dtypes
 
         engine = self.native
         if not {*feeds} <= {*engine.inputs}:
@@ -245,12 +250,14 @@ class CompiledModel:
         if unknown := [n for n in feeds if n not in engine.inputs]:
             takes = ", ".join(sorted(engine.inputs))
             raise BadInput(*(f"unknown input {n}: the model takes {takes}" for n in unknown))
+        hold_dtypes(self.model if self.model.is_onnx else engine.model, feeds, sources_of(inputs))
         return engine.run(feeds)
 
     def run(self, inputs: Mapping[str, Any] | str | os.PathLike[str]) -> dict[str, np.ndarray]:
         """Outputs by name. inputs: arrays by name, or an .npz.
 
-        Raises BadInput naming every unknown or missing input, or hybrid's errors."""
+        Raises BadInput naming every unknown or missing input, or one of a dtype that the model does not take, or hybrid's
+        errors."""
         if isinstance(inputs, str | os.PathLike):
             from .inputs import loaded
 
@@ -260,14 +267,14 @@ class CompiledModel:
             if not self._declared.issuperset(
                 feeds
             ):  # a label, with which more is an output, or what is unknown there too
-                return self._run_itself(feeds)
+                return self._run_itself(feeds, inputs)
             arrays = self.program.arrange(feeds, self._labels)
             if arrays is not None:
                 try:
                     return dict(zip([n for n, _, _ in self.program.gives], self.program.run(arrays)))
                 except NotAlone:
                     pass
-        return self._run_itself(feeds)
+        return self._run_itself(feeds, inputs)
 
 
 def compiled_file(model: Path) -> Path:
