@@ -107,10 +107,10 @@ def compile(
 
     start = time.perf_counter()
     opened = open_model(os.fspath(model), params)
-    assert opened.path is not None
-    target = compiled_file(opened.path) if output is None else Path(output)
+    assert opened.place is not None
+    target = compiled_file(opened.place) if output is None else Path(output)
     check_target(target, *opened.files())
-    files = [_seen(path, opened.path.parent) for path in opened.files()]
+    files = [_seen(path, opened.place.parent) for path in opened.files()]
     given = loaded(inputs, opened)
     specs, arrays = as_specs(given)
     opened = opened.inferring(specs)

@@ -97,7 +97,7 @@ def find_cut(model: Model, failing: Collection[str], attempt: Callable[[tuple[st
 
 def command_for(model: Model, inputs: Mapping[str, Spec], outputs: Sequence[str], options: Sequence[str] = ()) -> str:
     """The command that converts a model up to these tensors."""
-    words = ["gluonnx", "convert", str(model.path or "MODEL")]
+    words = ["gluonnx", "convert", str(model.place or "MODEL")]
     if model.path is not None and model.params_path is not None and model.path not in model.params_path.parents:
         words.append(str(model.params_path))
     words += [w for n, s in inputs.items() for w in ("--input", f"{n}:{','.join(map(str, s.shape or ()))}")]

@@ -51,7 +51,7 @@ class Divergence:
     span: tuple[str, ...] = ()
     """All nodes of which this is the last, where only what they do together could be compared (the second model folds them)."""
     inexact: str = ""
-    """How far off a runtime is at this node where the models agree in float64, in words; empty where that is not what it is."""
+    """Words for the distance of a runtime from float64 at this node, where the models agree; empty where that is not what it is."""
 
     @property
     def kind(self) -> str:

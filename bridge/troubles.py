@@ -151,11 +151,12 @@ TROUBLES = (
         "A file is not there, or is something else",
         BAD_INPUT,
         "no such file|not a regular file|a folder with|a repository of|without (pictures|\\.npz)|these are parameters|wanted "
-        "the path|holds \\d+ symbols|holds no ",
+        "the path|holds \\d+ (symbols|ONNX models)|holds no |archive does not hold",
         "nothere: no such file; wanted a -symbol.json or .onnx file, an archive (.tar.gz, .zip), or the prefix "
         "of a symbol",
         "A model is a symbol, its prefix (`net` for `net-symbol.json` and `net-0000.params`), a folder with one "
-        "model (also one that `deploy` wrote), an archive, or an ONNX file. `convert` takes MXNet's, `import` takes ONNX.",
+        "model (also one that `deploy` wrote), an archive (also one of these), or an ONNX file. `convert` takes MXNet's, "
+        "`import` takes ONNX.",
         ("Check the path; in a folder of several models name the file you mean.",),
     ),
     Trouble(

@@ -7,8 +7,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import onnx
-
 from converters.error import ConversionError
 from hybrid.core.error import MXNetError
 
@@ -22,25 +20,21 @@ from .faces.notebook import listener
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .judge import check
-from .models import BadInput, Model, check_dtypes, open_model
-from .paths import is_onnx_file, one_or_more
+from .models import BadInput, Model, check_dtypes, holds_parameters, open_model
+from .paths import one_or_more
 from .precision.beside import DRAWS, hold_beside, quantized_side, ranges_held
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
 from .runners import as_side, is_runner
 
 
-def _has_parameters(model: Any) -> bool:
-    """True where it is ONNX, whose parameters are part of it."""
-    return is_onnx_file(model) or isinstance(model, onnx.ModelProto | bytes)
-
-
 def _opened(a: Any, b: Any, params: Any, outputs: list[str]) -> tuple[Model, Model]:
     """The models of both sides, cut at outputs."""
-    both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
+    held = [params is not None and not is_runner(m) and holds_parameters(m) for m in (a, b)]
+    both = all(held)  # then opening them says that there is nothing to give params to
     first, second = (
-        as_side(m).model if is_runner(m) else open_model(m, None if _has_parameters(m) and not both else params)
-        for m in (a, b)
+        as_side(m).model if is_runner(m) else open_model(m, None if holds and not both else params)
+        for m, holds in zip((a, b), held)
     )
     if not outputs:
         return first, second

@@ -17,9 +17,8 @@ from ..engines import Arrays, Engine, NativeEngine, engine_for
 from ..faces.notebook import listener
 from ..inputs import Inputs, as_specs
 from ..locate import first_divergence
-from ..models import BadInput, Model, described, open_model
+from ..models import BadInput, described, open_with
 from ..nodewise import NodewiseResult, node_by_node
-from ..paths import is_onnx_file
 from ..result import Case, Divergence, Progress
 from .causes import causes
 from .piece import Limit, Outcome, Piece, shrink, usual_limit
@@ -112,9 +111,7 @@ def reduce(
     start = time.perf_counter()
     tell = listener(progress)
     folder = check_folder(Path(output))
-    first, second = (
-        m if isinstance(m, Model) else open_model(m, None if _holds_parameters(m) else params) for m in (a, b)
-    )
+    first, second = (open_with(m, params) for m in (a, b))
     specs, arrays = as_specs(inputs)
     left, right = engine_for(first, specs), engine_for(second, specs)
     case = make_case(left, right, specs, arrays, seed)
@@ -138,10 +135,6 @@ def write_repro(folder: Path, left: Engine, right: Engine, divergence: Divergenc
     names = left.model.name, right.model.name
     _write(folder, piece, values, outcome, limit, _causes(piece), names, lambda _text: None)
     return folder
-
-
-def _holds_parameters(source: Any) -> bool:
-    return is_onnx_file(source) or hasattr(source, "opset_import")
 
 
 def _ours_first(left: Engine, right: Engine) -> tuple[Engine, Engine]:

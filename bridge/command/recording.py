@@ -65,7 +65,7 @@ def record(
         )
         if not inputs and runs > 1:
             given = [drawn] * runs
-        target = output if output is not None else (opened.path or Path(opened.name)).with_name(f"{opened.name}.npz")
+        target = output if output is not None else (opened.place or Path(opened.name)).with_name(f"{opened.name}.npz")
         asked: Any = {"engine": engine, "outputs": outputs}  # run checks them
         ranges = parse_ranges(range or ())
         kinds = parse_kinds(draws)

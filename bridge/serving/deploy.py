@@ -252,13 +252,13 @@ def _ready(
     for source in data_files(opened.proto, opened.path.parent):
         place = path.parent / source.relative_to(opened.path.parent)
         if ".." in place.parts or not place.resolve().is_relative_to(path.parent.resolve()):
-            raise BadInput(f"{opened.path}: its weights are in {source}, outside of its folder; wanted them beside it")
+            raise BadInput(f"{opened.place}: its weights are in {source}, outside of its folder; wanted them beside it")
         place.parent.mkdir(parents=True, exist_ok=True)
         _copy(source, place)
     if labels and labels != labels_of(opened.proto):
         if labels_of(opened.proto):
             raise BadInput(
-                f"{opened.path} carries {len(labels_of(opened.proto))} names of classes already, and others are given"
+                f"{opened.place} carries {len(labels_of(opened.proto))} names of classes already, and others are given"
             )
         add_to_file(path, as_metadata(labels))
     verdict = read_facts(opened.proto).get("verdict", "not verified")

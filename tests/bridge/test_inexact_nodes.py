@@ -168,7 +168,7 @@ def test_a_refused_conversion_says_which_weight_differs(monkeypatch: pytest.Monk
 def test_a_refusal_names_the_inexact_node_first(
     rows: int, high: int, seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Where a runtime's rounding does not explain all that differs: by its own tolerance or within it, the node is the first thing
+    """A runtime's rounding does not explain all that differs: beyond its own tolerance or within it, the node is the first thing
     that is said, and no node that only magnifies it."""
     monkeypatch.setattr("bridge.judge.explained", lambda *_: False)
     with pytest.raises(bridge.NotEquivalent) as caught:
