@@ -28,7 +28,7 @@ from .half import HalfEngine
 from .layers import study
 from .locate import first_divergence
 from .models import BadInput, Model
-from .nodewise import NodewiseResult, is_quantized, look_closer, node_by_node, rounds_to_integers
+from .nodewise import Exercised, NodewiseResult, is_quantized, look_closer, node_by_node, rounds_to_integers
 from .paths import listed
 from .result import Case, Divergence, Progress, VerifyResult, with_warnings
 from .ties import settle_ties
@@ -79,6 +79,10 @@ class _Trial:
         self.tolerance, self.repro, self.tell, self.layers = tolerance, repro, tell, layers
         self.warnings: list[str] = []
         self.inner: dict[int, NodewiseResult] = {}
+        self._exercised: Exercised = set()
+        self._wanted: list[Arrays] = []
+        self._got: list[Arrays] = []
+        """By case the outputs of both sides."""
         self.pairs: list[tuple[str, str]] = []
         self.divergence: Divergence | None = None
         self._followed: dict[int, Mapping[str, np.ndarray]] = {}
@@ -88,11 +92,11 @@ class _Trial:
 
     def run(self) -> VerifyResult:
         refuse_random(self.left, self.right)
-        self.cases, *results, left_out = answers_of(self.left, self.right, self.cases, self.tell)
+        self.cases, self._wanted, self._got, left_out = answers_of(self.left, self.right, self.cases, self.tell)
         runs, worst, run_of, failed = [], {}, {}, None
         shown: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         """By output got and want of the case where it is worst."""
-        for index, (case, want, got) in enumerate(zip(self.cases, *results, strict=True)):
+        for index, (case, want, got) in enumerate(zip(self.cases, self._wanted, self._got, strict=True)):
             self.pairs = pair_outputs(list(want), list(got))  # how many parts a sequence has, the inputs decide
             differences = self._decide(index, want, got)
             run = {"shapes": case.shapes, "seed": case.seed, "kind": case.kind, "inputs": case.described()}
@@ -186,7 +190,7 @@ class _Trial:
     def _inspect(self, index: int) -> None:
         """Compare a case node by node."""
         self.tell("comparing node by node")
-        inner = node_by_node(self.left, self.right, self.cases[index], self.pairs, self.reference)
+        inner = node_by_node(self.left, self.right, self.cases[index], self.pairs, self.reference, self._exercised)
         self.inner[index] = inner
         self.warnings += inner.notes
         if inner.problem:
@@ -394,8 +398,8 @@ class _Trial:
         if self.divergence is None:
             why = inner.problem or "every tensor inside that both have is the same"
             self.warnings.append(f"no node is named: {why}")
-        for engine in (self.left, self.right):
-            fault = engine.kernels_at_fault(case.feeds) if isinstance(engine, NativeEngine) else None
+        for engine, given in ((self.left, self._wanted[failed]), (self.right, self._got[failed])):
+            fault = engine.kernels_at_fault(case.feeds, given) if isinstance(engine, NativeEngine) else None
             if fault is not None:
                 self.warnings.append(fault)
 
