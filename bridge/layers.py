@@ -70,14 +70,14 @@ def measure_layers(
                     found = dataclasses.replace(found, details=examine(got, want))
             own = local.get(mine.name, local.get(theirs.name))
             layers.append(Layer(mine.name, theirs.name, mine.node, mine.operator, found, own))
-        for name in kept.keys() & wanted.keys():
-            kept[name] = wanted[name]
+        for name in keeping.keys() & wanted.keys():
+            keeping[name] = wanted[name]
 
-    kept = {} if kept is None else kept
-    inside = {t.name for t in left.inner_tensors()} if kept else set()
+    keeping = {} if kept is None else kept
+    inside = {t.name for t in left.inner_tensors()} if keeping else set()
     names = [[a.name for a, _ in g] for g in groups]
     shown = [
-        list(dict.fromkeys([*n, *(i for a, _ in g for i in a.inputs if i in kept and i in inside)]))
+        list(dict.fromkeys([*n, *(i for a, _ in g for i in a.inputs if i in keeping and i in inside)]))
         for n, g in zip(names, groups)
     ]
     if isinstance(left, NativeEngine) and len(groups) > 1:  # one run for all of them
