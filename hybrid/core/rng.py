@@ -6,7 +6,9 @@ under a seed however the engine orders them.
 
 from __future__ import annotations
 
+import base64
 import itertools
+import random
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -72,6 +74,44 @@ def set_state(held: Mapping[str, Any]) -> None:
     if held["seed"] is not None:
         seed(held["seed"])
     generator().bit_generator.state = held["generator"]
+
+
+def reseed_here(seed_state: int) -> None:
+    """Have this thread, and no other, draw from here on what follows from a seed: the engine's numbers."""
+    _local.version = _state["version"]
+    _local.generator = np.random.default_rng(seed_state)
+
+
+def get_all_states() -> dict[str, Any]:
+    """Where generators stand that a program draws from without naming one: the engine's in this thread, NumPy's global one and
+    Python's. For ``set_all_states``; numbers and texts only."""
+    kind, keys, place, gauss, cached = np.random.get_state(legacy=True)
+    version, numbers, following = random.getstate()
+    return {
+        "engine": get_state(),
+        "numpy": [kind, _as_text(keys), place, gauss, cached],
+        "python": [version, _as_text(numbers), following],
+    }
+
+
+def set_all_states(held: Mapping[str, Any]) -> None:
+    """Go on from where generators stood, those that are held."""
+    if "engine" in held:
+        set_state(held["engine"])
+    if "numpy" in held:
+        kind, keys, *rest = held["numpy"]
+        np.random.set_state((kind, _as_numbers(keys), *rest))
+    if "python" in held:
+        version, numbers, following = held["python"]
+        random.setstate((version, tuple(_as_numbers(numbers).tolist()), following))
+
+
+def _as_text(numbers: Any) -> str:
+    return base64.b64encode(np.asarray(numbers, "<u4").tobytes()).decode()
+
+
+def _as_numbers(text: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), "<u4").astype(np.uint32)
 
 
 def fork() -> np.random.Generator:

@@ -185,7 +185,7 @@ def test_batches_after_those_that_failed_are_right(as_ndarray: bool) -> None:
         pool = workers.ProcessWorkers(1, Numbers(8), Choosy(side, as_ndarray))
         with ThreadPoolExecutor(1) as reader:  # one that waits for the rest of what is none ends when the process does
             try:
-                keys = [pool.submit([i]) for i in range(8)]
+                keys = [pool.submit([i], i) for i in range(8)]
                 for i, key in enumerate(keys):
                     answer = reader.submit(pool.result, key, 20)
                     if i in (0, 2, 4):
