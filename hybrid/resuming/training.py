@@ -1,15 +1,4 @@
-"""Training that goes on where it was cut off, bit for bit: weights, optimizer, rates, random numbers and the place in the data.
-
-``python -m hybrid --resume FOLDER train.py`` has ``Module.fit`` keep all of that in a folder, and go on from it. A program with a
-loop of its own says where its epochs and batches are::
-
-    run = mx.resuming.Training(net=net, trainer=trainer)
-    for epoch in run.epochs(10):
-        for data, label in run.batches(loader):
-            ...
-            trainer.step(len(data))
-
-Of several processes rank 0 writes the file, whole and at once, with what differs between ranks. docs/distributed.md."""
+"""A run of training: its loops over epochs and batches, and the file that its state is in."""
 
 from __future__ import annotations
 
@@ -17,56 +6,59 @@ import hashlib
 import io
 import json
 import logging
-import math
 import os
-import random
+import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from .core import rng
-from .core.error import FormatError, MXNetError
-from .core.resume import Settings
-from .formats.files import read, write
-from .gluon import HybridBlock
-from .io import DataBatch
-from .kvstore.dist import DistStore
-from .kvstore.world import World, joined_world
-from .lr_scheduler import LRScheduler
-from .ndarray import NDArray, waitall
+from ..core import rng
+from ..core.error import FormatError, MXNetError
+from ..core.resume import Settings
+from ..formats.files import read, write
+from ..kvstore.world import World, joined_world
+from ..ndarray import waitall
+from . import carried, own
+from .data import Drawn, mark, size, stand, standing
+from .trained import Trained, as_bytes
 
-__all__ = ["Training"]
 NAME = "training.npz"
-VERSION = 1
-COUNTS = {"num_update", "idx2name", "param_dict", "sym_info", "_all_index_update_counts", "_index_update_count"}
-"""Attributes of optimizers that are not what they were told."""
-LOSS_SCALE = ("_loss_scale", "_next_loss_scale", "_unskipped")
-"""Attributes that change as a scale of losses goes."""
+VERSION = 2
 _END: Any = object()
 
 
 class Training:
     """A run of training that can be cut off at any time and begun again by the same program.
 
-    Local variables of the program (a sum of losses, a metric) are not kept. Of what the program asks of the optimizer the state
-    remembers what it was at first: where that is another now, the new value holds, and a warning says so. Raises MXNetError when
-    the state in the folder is of another network, kind of optimizer, or number of ranks, and FormatError when it is damaged.
+    Variables of the program itself (its best score, a counter, means of the weights, a metric) are kept where they are in ``keep``;
+    of others that it carries from epoch to epoch a warning says that they are not. Of what the program asks of optimizers and
+    parameters the state remembers what it was at first: where that is another now, the new value holds, and a warning says so.
+
+    Raises MXNetError when the state in the folder is of another network, kind of optimizer, or number of ranks, when the data gives
+    other batches than it gave, and when a Trainer that it was not given makes a step among its batches. Raises FormatError when the
+    state is damaged.
 
     Parameters
     ----------
     folder : str or None
         Where its state is kept, one training in each; None: that of ``--resume``, and without that nothing is kept.
-    net : Block
+    net : Block, list or dict of Block
         What is trained, initialized.
-    trainer : Trainer
-        What trains it.
-    module : Module
+    trainer : Trainer, list or dict of Trainer
+        What trains it: all that make steps.
+    module : Module or BucketingModule
         What is trained, in the place of net and trainer; its fit does this by itself.
     every : int or None
         Batches after which the state is written, besides the beginning of each epoch and the end; None: that of ``--every``, and
         without that only there.
+    keep : dict of str to object or None
+        What else belongs to the state, by any names: dicts, lists, arrays, metrics, generators of random numbers, and objects whose
+        attributes are of these. Their content is given back to them, so that a number has to be in one of them.
+    exact : bool
+        False: where the data gives other batches than it gave (its random numbers are its own, or threads draw them), warn, and go
+        on.
 
     Examples
     --------
@@ -75,16 +67,19 @@ class Training:
     >>> net.initialize()
     >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
     >>> data = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(mx.nd.ones((6, 2))), batch_size=3)
-    >>> run = mx.resuming.Training("state", net=net, trainer=trainer)
+    >>> own = {"steps": 0}
+    >>> run = mx.resuming.Training("state", net=net, trainer=trainer, keep={"own": own})
     >>> for epoch in run.epochs(2):
     ...     for x in run.batches(data):
     ...         with mx.autograd.record():
     ...             loss = (net(x) - 1) ** 2
     ...         loss.backward()
     ...         trainer.step(3)
-    >>> again = mx.resuming.Training("state", net=net, trainer=trainer)
-    >>> again.resumed, list(again.epochs(2))  # all epochs are done
-    (True, [])
+    ...         own["steps"] += 1
+    >>> own = {"steps": 0}
+    >>> again = mx.resuming.Training("state", net=net, trainer=trainer, keep={"own": own})
+    >>> again.resumed, list(again.epochs(2)), own  # all epochs are done
+    (True, [], {'steps': 4})
     """
 
     def __init__(
@@ -95,33 +90,39 @@ class Training:
         trainer: Any = None,
         module: Any = None,
         every: int | None = None,
+        keep: Mapping[str, Any] | None = None,
+        exact: bool = True,
     ) -> None:
         if (net is None) == (module is None):
             raise MXNetError("Training: wanted net (with trainer), or module")
-        if module is not None and not hasattr(module, "_exec_group"):
-            raise MXNetError(f"Training: got a {type(module).__name__}, wanted a Module")
         self._folder, self._name = (Settings.folder, _next_name()) if folder is None else (os.fspath(folder), NAME)
         self._every = Settings.every if every is None else every
         if self._every is not None and self._every < 1:
             raise MXNetError(f"Training: got every={self._every}, wanted a number of batches, 1 or more")
-        self._net, self._trainer, self._module = net, trainer, module
+        self._trained = Trained(net, trainer, module, "" if self._folder is None else self._path())
+        self._trainer = trainer
+        self._keep, self._exact = dict(keep or {}), exact
         self._epoch = self._batch = 0
-        self._begin: dict[str, Any] | None = None
-        """Random numbers and place at the beginning of the epoch, when that is one that was cut off."""
         self._found: dict[str, np.ndarray] | None = None
+        """The state that it goes on from, until it is in the midst of its data again."""
+        self._resumed = False
         self._first = 0
         self._gone = -1
         """The epoch whose batches are gone through, or were the last."""
+        self._at_head: dict[str, Any] = {}
+        """Random numbers, and what is kept for the program, where the epoch began: before what comes ahead of its batches."""
         self._data: dict[str, Any] = {}
         """Marks of the batches of an epoch: how many, and how many examples the first has, where that can be known."""
-        self._asked = self._asked_now()
         if self._folder is not None:
             if os.path.exists(self._folder) and not os.path.isdir(self._folder):
                 raise MXNetError(f"Training: {self._folder} is a file, wanted a folder to keep the state in")
             Settings.used = True
+            self._now()  # what cannot be kept is refused before it trains
             self._found = self._load()
             if self._found is not None:
-                self._restore(self._found)
+                self._resumed = True
+                self._trained.restore(self._found)
+                self._set_now(self._found, "now", random="at_begin" not in self._found)
 
     @property
     def resumed(self) -> bool:
@@ -135,7 +136,7 @@ class Training:
         >>> mx.resuming.Training("state", net=net).resumed
         False
         """
-        return self._found is not None
+        return self._resumed
 
     def epochs(self, end: int, begin: int = 0) -> Iterator[int]:
         """Numbers of the epochs that are left to do, of those from begin to before end.
@@ -154,14 +155,22 @@ class Training:
         >>> [epoch for epoch in again.epochs(5)]
         [3, 4]
         """
-        if self._found is not None and self._gone < 0:
+        if self._resumed and self._gone < 0:
             self._check_epochs(end, begin)
         self._epoch = max(self._epoch, begin)
         self._first = begin
+        if self._folder is not None and self._epoch < end and not self._trained.is_module:
+            carried.tell(sys._getframe(1), self._keep, self._every is not None)
+        found = self._found
         while self._epoch < end:
+            if found is not None and "at_head" in found:
+                self._set_now(found, "at_head")
+            found = None
+            if self._folder is not None:
+                self._at_head = self._now()
             yield self._epoch
             self._epoch, self._batch = self._epoch + 1, 0
-        self._save(end, 0, _randoms(), None)
+        self._save(end, 0, self._now(), None)
 
     def batches(self, data: Iterable[Any]) -> Iterator[Any]:
         """The batches of an epoch that are left to do. data: a DataLoader, an iterator of mx.io, a list.
@@ -188,40 +197,130 @@ class Training:
         if self._folder is None:
             yield from data
             return
-        done, begin = self._batch, self._begin
-        if begin is not None:
+        if self._every is not None and not self._trained.is_module:
+            carried.refuse_enumerate(sys._getframe(1))
+        done, found, seen = self._batch, self._found, ""
+        if found is not None and "at_begin" in found:
+            begin = {"place": {n.removeprefix("place/"): a for n, a in found.items() if n.startswith("place/")}}
             try:
-                _stand(data, begin["place"], self._epoch)
+                stand(data, begin["place"], self._epoch - self._first)
             except MXNetError as error:
                 raise MXNetError(f"{self._path()}: the state is of other data: {error}; {self._anew()}") from error
-            _set_randoms(begin["random"])
+            # once more: what comes ahead of the batches in the program was done twice
+            self._trained.set(found)
+            begin["now"] = self._set_now(found, "at_begin")
+            drawn = Drawn(json.loads(bytes(found["drawn"])))
         else:
-            begin = {"random": _randoms(), "place": _standing(data)}
-            if self._epoch > self._first:  # before the first there is nothing that the program does not make again
-                self._save(self._epoch, 0, begin["random"], begin)
-        self._check_length(data, done)
+            found = None
+            begin = {"now": self._now(), "place": standing(data)}
+            drawn = Drawn([])
+        changed = self._check_length(data, done)
         source = iter(data)
+        replayed = dict(drawn.found) if found is not None else {}
         for i in range(done):
+            if i in replayed:
+                rng.set_all_states(replayed[i])
             skipped = next(source, _END)
             if skipped is _END:
                 raise self._other_data(done, f"it has {done} batches or more", f"has {i}")
             if i == 0:
                 self._check_size(skipped, done)
-        if self._begin is not None:
-            assert self._found is not None
-            _set_randoms(json.loads(bytes(self._found["random"])))
-            self._begin = None
-        item = next(source, _END)
-        if not done and item is not _END:
-            self._data["size"] = _size(item)
-        while item is not _END:
-            yield item
-            done += 1
-            due = self._every is not None and done % self._every == 0
-            before = _randoms() if due else {}
+            seen = mark(seen, skipped)
+        if found is not None:
+            self._set_now(found, "now")
+        with Settings.among(self):
+            before = drawn.begin()
             item = next(source, _END)
-            if due and item is not _END:
-                self._save(self._epoch, done, before, begin)
+            drawn.end(done, before)
+            if item is not _END:
+                seen = mark(seen, item)
+                if found is not None:
+                    self._check_mark(seen, done, changed or (not done and self._data.get("size") != size(item)))
+            if not done and item is not _END:
+                self._data["size"] = size(item)
+            self._found = None
+            if found is None and self._epoch > self._first:
+                # before the first epoch there is nothing that the program does not make again
+                self._save(self._epoch, 0, begin["now"], {**begin, "drawn": drawn.found, "mark": seen})
+            while item is not _END:
+                yield item
+                done += 1
+                self._batch = done
+                due = self._every is not None and done % self._every == 0
+                now = self._now() if due else {}
+                before = drawn.begin()
+                item = next(source, _END)
+                if item is not _END:
+                    drawn.end(done, before)
+                    seen = mark(seen, item)
+                    if due:
+                        self._save(self._epoch, done, now, {**begin, "drawn": drawn.found, "mark": seen})
+
+    def enumerate(self, data: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        """The batches that are left to do as ``batches`` has them, each with its number in the epoch: (number, batch).
+
+        In the place of ``enumerate(run.batches(data))``, which counts from 0 wherever training goes on.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(1, in_units=2)
+        >>> net.initialize()
+        >>> run = mx.resuming.Training("state", net=net)
+        >>> for epoch in run.epochs(1):
+        ...     print([(i, int(x.sum().asscalar())) for i, x in run.enumerate([mx.nd.ones(2), mx.nd.ones(3)])])
+        [(0, 2), (1, 3)]
+        """
+        return enumerate(self.batches(data), self._batch)
+
+    # -- what the program has -----------------------------------------------------------------------------------------
+
+    def _now(self) -> dict[str, Any]:
+        """Random numbers, and what is kept for the program, as they are now."""
+        arrays: dict[str, np.ndarray] = {}
+        kept = {name: own.taken(value, f"keep[{name!r}]", arrays) for name, value in self._keep.items()}
+        return {"random": rng.get_all_states(), "kept": kept, "arrays": arrays}
+
+    def _set_now(self, found: Mapping[str, np.ndarray], when: str, random: bool = True) -> dict[str, Any]:
+        """Set both to what they were at a time: "at_head", "at_begin" of the batches, or "now"."""
+        held = json.loads(bytes(found[when]))
+        if sorted(held["kept"]) != sorted(self._keep):
+            before, now = (", ".join(sorted(names)) or "nothing" for names in (held["kept"], self._keep))
+            raise MXNetError(
+                f"{self._path()}: the state is of a program that keeps {before} of its own, and this one {now}. Give Training the "
+                f"same names in keep, or {self._anew()}"
+            )
+        arrays = {n.removeprefix("own/"): a for n, a in found.items() if n.startswith("own/")}
+        for name, value in self._keep.items():
+            back = own.given_back(value, held["kept"][name], f"keep[{name!r}]", arrays)
+            if back is not value:
+                raise MXNetError(
+                    f"Training: keep[{name!r}]: got a {type(value).__name__}, which cannot be given its content back; wanted a "
+                    "dict, a list, an array or an object that has it"
+                )
+        if random:
+            rng.set_all_states(held["random"])
+        return {**held, "arrays": arrays}
+
+    @property
+    def done(self) -> int:
+        """Number of batches of this epoch that were gone through, before a break too.
+
+        Examples
+        --------
+        >>> import hybrid as mx
+        >>> net = mx.gluon.nn.Dense(1, in_units=2)
+        >>> net.initialize()
+        >>> run = mx.resuming.Training("state", net=net)
+        >>> for epoch in run.epochs(1):
+        ...     print([run.done for x in run.batches([mx.nd.ones(2), mx.nd.ones(3)])])
+        [0, 1]
+        """
+        return self._batch
+
+    def knows(self, trainer: Any) -> bool:
+        """True for a trainer whose states are kept, and where other bits are none to speak of."""
+        return not self._exact or self._trained.has(trainer)
 
     # -- what has to be as it was ---------------------------------------------------------------------------------------
 
@@ -236,24 +335,45 @@ class Training:
         if self._epoch < begin:
             raise MXNetError(f"{stands}, and this program begins with epoch {begin}; {self._anew()}")
 
-    def _check_length(self, data: Any, done: int) -> None:
-        """Raise MXNetError when data has another number of batches than that in the midst of which the state is."""
+    def _check_length(self, data: Any, done: int) -> bool:
+        """True when data has another number of batches than when the state was written. Raises MXNetError in the midst of it."""
         try:
             length = len(data)
         except TypeError:  # iterators have none
             length = None
         before = self._data.get("batches")
-        if before is not None and length is not None and before != length:
+        changed = self._found is not None and before is not None and length is not None and before != length
+        if changed:
             if done:
                 raise self._other_data(done, f"it has {before} batches", f"has {length}")
             logging.warning("resuming: an epoch has %d batches from here on, and had %d", length, before)
         self._data = {**self._data, "batches": length}
+        return changed
 
     def _check_size(self, item: Any, done: int) -> None:
         """Raise MXNetError when the first batch has another size than that of the state's epoch."""
-        before, size = self._data.get("size"), _size(item)
-        if before is not None and before != size:
-            raise self._other_data(done, f"a batch has {before} examples", f"has {size}")
+        before, now = self._data.get("size"), size(item)
+        if before is not None and before != now:
+            raise self._other_data(done, f"a batch has {before} examples", f"has {now}")
+
+    def _check_mark(self, seen: str, done: int, changed: bool) -> None:
+        """Raise MXNetError when the batches that were gone through, and the next one, are others than before.
+
+        changed: they are meant to be, at the beginning of an epoch."""
+        assert self._found is not None
+        if changed or bytes(self._found["mark"]).decode() == seen:
+            return
+        problem = (
+            f"{self._path()}: the state is {_stands(self._epoch, done)}, and the data gives other batches there than it gave: "
+            "it has changed, or an order, a place or random numbers are its own"
+        )
+        if self._exact:
+            raise MXNetError(
+                f"{problem}, which a state does not have. Give Training what holds them (a sampler, a list that is shuffled, a "
+                "generator) in keep; have workers and transforms draw from np.random, random and mx.random, and threads from "
+                f"mx.random alone; go on all the same, to other numbers, with Training(..., exact=False); or {self._anew()}"
+            )
+        logging.warning("%s; going on all the same, as exact=False says", problem)
 
     def _other_data(self, done: int, before: str, now: str) -> MXNetError:
         return MXNetError(
@@ -261,54 +381,6 @@ class Training:
             "batches that are left cannot be told. Start it with the batches of before, which may be changed at the beginning of "
             f"an epoch, or {self._anew()}"
         )
-
-    def _asked_now(self) -> dict[str, Any] | None:
-        """Kind and settings of the optimizer that the program asks for, before it has trained; None without one."""
-        optimizer = self._optimizer()
-        if optimizer is None:
-            return None
-        return {
-            "optimizer": type(optimizer).__name__,
-            "settings": {n: said for n, (said, _) in _asked(optimizer).items()},
-        }
-
-    def _optimizer(self) -> Any:
-        source = self._trainer if self._module is None else self._module
-        return None if source is None else source._optimizer
-
-    def _check_optimizer(self, found: Mapping[str, np.ndarray]) -> None:
-        """Raise MXNetError when the state is of another kind of optimizer, or of one at all where the program has none."""
-        before = json.loads(bytes(found["asked"])) if "asked" in found else None
-        if before is not None and self._asked is not None and before["optimizer"] != self._asked["optimizer"]:
-            raise self._other_optimizer(before["optimizer"])
-        if "optimizer/0" in found and self._asked is None:
-            raise MXNetError(
-                f"{self._path()}: the state is of an optimizer ({before['optimizer'] if before else 'any'}) too; give Training the "
-                "trainer, which would else begin anew"
-            )
-
-    def _other_optimizer(self, kind: str) -> MXNetError:
-        now = self._asked["optimizer"] if self._asked is not None else "none"
-        return MXNetError(
-            f"{self._path()}: the state is of the optimizer {kind}, and this program has {now}, which cannot go on from its "
-            f"numbers. Start it with {kind}, or {self._anew()}"
-        )
-
-    def _take_new_settings(self, optimizer: Any, wanted: Any, found: Mapping[str, np.ndarray]) -> None:
-        """Have what the program asks otherwise than at first hold in the optimizer of the state."""
-        if "asked" not in found:
-            return
-        before = json.loads(bytes(found["asked"]))["settings"]
-        for name, (said, value) in _asked(wanted).items():
-            if before.get(name, said) != said:
-                logging.warning(
-                    "resuming from %s: %s=%s from here on, as this program asks; it was %s",
-                    self._path(),
-                    "learning_rate" if name == "lr" else name,
-                    said,
-                    before[name],
-                )
-                setattr(optimizer, name, value)
 
     def _anew(self) -> str:
         return f"remove {self._path()} to begin anew"
@@ -319,25 +391,29 @@ class Training:
         assert self._folder is not None
         return os.path.join(self._folder, self._name)
 
-    def _save(self, epoch: int, batch: int, randoms: dict[str, Any], begin: dict[str, Any] | None) -> None:
-        """Write everything to the file, of all ranks together."""
+    def _save(self, epoch: int, batch: int, now: dict[str, Any], begin: dict[str, Any] | None) -> None:
+        """Write everything to the file, of all ranks together. begin: what makes the batches before once more, if there are any."""
         if self._folder is None:
             return
         waitall()
-        place = {} if begin is None else begin["place"]
-        arrays = {f"place/{k}": v for k, v in place.items()}
-        arrays["random"] = _as_bytes(randoms)
-        arrays["data"] = _as_bytes(self._data)
+        times = {"now": now}
+        arrays = {"data": as_bytes(self._data)}
         if begin is not None:
-            arrays["random_at_begin"] = _as_bytes(begin["random"])
-        arrays.update(self._state())
+            arrays.update({f"place/{k}": v for k, v in begin["place"].items()})
+            arrays["drawn"] = as_bytes(begin["drawn"])
+            arrays["mark"] = np.frombuffer(begin["mark"].encode(), np.uint8)
+            times.update(at_begin=begin["now"], at_head=self._at_head)
+        for when, held in times.items():
+            arrays[when] = as_bytes({"random": held["random"], "kept": held["kept"]})
+            arrays.update({f"own/{name}": array for name, array in held["arrays"].items()})
+        arrays.update(self._trained.state())
         world = joined_world()
-        size = 1 if world is None else world.size
-        about = {"version": VERSION, "epoch": epoch, "batch": batch, "ranks": size}
-        merged = arrays if world is None or size == 1 else _merged(world, arrays)
+        ranks = 1 if world is None else world.size
+        about = {"version": VERSION, "epoch": epoch, "batch": batch, "ranks": ranks}
+        merged = arrays if world is None or ranks == 1 else _merged(world, arrays)
         if merged is not None:
             os.makedirs(self._folder, exist_ok=True)
-            write(self._path(), _packed({"about": _as_bytes(about), **merged}))
+            write(self._path(), _packed({"about": as_bytes(about), **merged}))
 
     def _load(self) -> dict[str, np.ndarray] | None:
         """This rank's part of the file; None where there is no file."""
@@ -358,10 +434,10 @@ class Training:
             raise FormatError(
                 f"{self._path()}: no state of training, or a damaged one ({error}); {self._anew()}, or put a copy of it there"
             ) from error
-        size, rank = (1, 0) if world is None else (world.size, world.rank)
-        if version != VERSION or ranks != size:
+        here, rank = (1, 0) if world is None else (world.size, world.rank)
+        if version != VERSION or ranks != here:
             raise MXNetError(
-                f"{self._path()}: got a state of version {version} and {ranks} ranks, wanted version {VERSION} and {size} ranks; "
+                f"{self._path()}: got a state of version {version} and {ranks} ranks, wanted version {VERSION} and {here} ranks; "
                 f"start as many as wrote it, or {self._anew()}"
             )
         common = {n: a for n, a in found.items() if not n.startswith("rank/")}
@@ -372,136 +448,6 @@ class Training:
         logging.info("resuming from %s: epoch %d, batch %d", self._path(), epoch, batch)
         return {**common, **own}
 
-    # -- what is trained ------------------------------------------------------------------------------------------------
-
-    def _parameters(self) -> dict[str, list[NDArray]]:
-        """All weights and auxiliary states, each on all its contexts."""
-        if self._module is not None:
-            group = self._module._exec_group
-            named = zip((*group.param_names, *group.aux_names), (*group.param_arrays, *group.aux_arrays))
-            return {name: list(arrays) for name, arrays in named}
-        return {name: list(p._data or ()) for name, p in self._net._collect_params_with_prefix().items()}
-
-    def _store_and_updaters(self) -> tuple[Any, list[Any]]:
-        """The store, where there is one, and what holds states of the optimizer."""
-        if self._module is not None:
-            store, on_store = self._module._kvstore, self._module._update_on_kvstore
-            updaters = [self._module._updater]
-        elif self._trainer is not None:
-            self._trainer._prepare()
-            store, on_store = self._trainer._kvstore, self._trainer._update_on_kvstore
-            updaters = self._trainer._updaters
-        else:
-            return None, []
-        return store, [store._updater] if on_store else updaters
-
-    def _state(self) -> dict[str, np.ndarray]:
-        found = {}
-        if self._asked is not None:
-            found["asked"] = _as_bytes(self._asked)
-        if self._net is not None:
-            traced = {path: block._how_traced() for path, block in _hybrid_blocks(self._net)}
-            found["traced"] = _as_bytes({path: how for path, how in traced.items() if how is not None})
-        found["without"] = _as_bytes([name for name, arrays in self._parameters().items() if not arrays])
-        for name, arrays in self._parameters().items():
-            for i, array in enumerate(arrays):
-                found[f"parameter/{i}/{name}"] = array.asnumpy()
-        store, updaters = self._store_and_updaters()
-        for i, updater in enumerate(updaters):
-            found[f"optimizer/{i}"] = np.frombuffer(updater.get_states(dump_optimizer=True), np.uint8)
-        if (scaler := getattr(self._trainer, "_amp_loss_scaler", None)) is not None:
-            found["loss_scale"] = _as_bytes({name: getattr(scaler, name) for name in LOSS_SCALE})
-        for i, array in enumerate(getattr(store, "_kept", {}).values()):
-            found[f"kept/{i}"] = array.asnumpy()
-        if isinstance(store, DistStore):
-            found.update({f"residual/{i}": r for i, r in enumerate(store._residuals.values())})
-            found["residuals"] = _as_bytes(list(store._residuals))
-        return found
-
-    def _restore(self, found: Mapping[str, np.ndarray]) -> None:
-        """Set everything to what it was. Raises MXNetError, naming all that differs, when this is another program."""
-        self._check_optimizer(found)
-        if self._net is not None:
-            self._finish_shapes(found)
-        targets = {f"parameter/{i}/{n}": a for n, arrays in self._parameters().items() for i, a in enumerate(arrays)}
-        wanted = {name: (tuple(a.shape), np.dtype(a.dtype)) for name, a in targets.items()}
-        wanted.update(self._waiting(found))
-        got = {name: (a.shape, a.dtype) for name, a in found.items() if name.startswith("parameter/")}
-        wrong = [
-            f"{name.split('/', 2)[2]}: got {_said(got.get(name))}, wanted {_said(wanted.get(name))}"
-            for name in sorted({*wanted, *got})
-            if got.get(name) != wanted.get(name)
-        ]
-        if wrong:
-            raise MXNetError(
-                f"{self._path()}: the state of another network; start the program that wrote it, or {self._anew()}:\n  "
-                + "\n  ".join(wrong)
-            )
-        for name, array in targets.items():
-            array[:] = found[name]
-        wanted_optimizer = self._optimizer()
-        store, updaters = self._store_and_updaters()
-        # once more: a store that was made just now has given all ranks those of rank 0
-        for name, array in targets.items():
-            array[:] = found[name]
-        for i, updater in enumerate(updaters):
-            if f"optimizer/{i}" not in found:
-                raise MXNetError(f"{self._path()}: it has no states of optimizer {i}, which this program has")
-            updater.set_states(found[f"optimizer/{i}"].tobytes(), self._path())
-            if type(updater.optimizer).__name__ != type(wanted_optimizer).__name__:
-                raise self._other_optimizer(type(updater.optimizer).__name__)
-            self._take_new_settings(updater.optimizer, wanted_optimizer, found)
-            if self._trainer is not None:
-                self._trainer._adopt_optimizer(updater.optimizer)
-        if "loss_scale" in found:
-            scaler = getattr(self._trainer, "_amp_loss_scaler", None)
-            if scaler is None:
-                raise MXNetError(
-                    f"{self._path()}: the state has a scale of losses; call amp.init_trainer before Training is made"
-                )
-            vars(scaler).update(json.loads(bytes(found["loss_scale"])))
-        for i, array in enumerate(getattr(store, "_kept", {}).values()):
-            if f"kept/{i}" in found:
-                array[:] = found[f"kept/{i}"]
-        if isinstance(store, DistStore) and "residuals" in found:
-            keys = json.loads(bytes(found["residuals"]))
-            store._residuals.update({key: found[f"residual/{i}"].copy() for i, key in enumerate(keys)})
-        if "random_at_begin" in found:
-            place = {n.removeprefix("place/"): a for n, a in found.items() if n.startswith("place/")}
-            self._begin = {"random": json.loads(bytes(found["random_at_begin"])), "place": place}
-        else:
-            _set_randoms(json.loads(bytes(found["random"])))
-
-    def _finish_shapes(self, found: Mapping[str, np.ndarray]) -> None:
-        """Make the arrays of parameters that wait for their shapes, which the state knows, and tell how blocks were traced."""
-        for name, param in self._net._collect_params_with_prefix().items():
-            value = found.get(f"parameter/0/{name}")
-            if param._deferred_init is not None and value is not None and param._accepts(value.shape):
-                param.var()  # what is traced tells the shape that was declared, as where nothing went before
-                param.shape = value.shape
-                param._finish_deferred_init()
-        traced = json.loads(bytes(found["traced"])) if "traced" in found else {}
-        for path, block in _hybrid_blocks(self._net):
-            block._to_trace = traced.get(path)
-
-    def _waiting(self, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Shapes and dtypes of parameters that go on waiting for their shapes, and did not where the state was written."""
-        if self._net is None:
-            return {}
-        without = json.loads(bytes(found["without"])) if "without" in found else None
-        wanted = {}
-        for name, param in self._net._collect_params_with_prefix().items():
-            there = f"parameter/0/{name}" in found
-            if param._data is None and (there or (without is not None and name not in without)):
-                if param._deferred_init is None:
-                    raise MXNetError(f"Training: {param.name} has not been initialized; call initialize() before")
-                wanted[f"parameter/0/{name}"] = (param.shape, np.dtype(param.dtype))
-        return wanted
-
-
-def _said(what: tuple[tuple[int, ...], np.dtype] | None) -> str:
-    return "nothing" if what is None else f"{what[1]}{what[0]}"
-
 
 def _stands(epoch: int, batch: int) -> str:
     return f"after {batch} batches in the midst of epoch {epoch}" if batch else f"after {epoch} epochs"
@@ -511,52 +457,6 @@ def _next_name() -> str:
     """Name of the file of another training under ``--resume``: a program may train several things one after another."""
     Settings.trainings += 1
     return NAME if Settings.trainings == 1 else f"{os.path.splitext(NAME)[0]}-{Settings.trainings}.npz"
-
-
-def _hybrid_blocks(block: Any, path: str = "") -> Iterator[tuple[str, HybridBlock]]:
-    """A block and those below it that can be traced, by their paths."""
-    if isinstance(block, HybridBlock):
-        yield path, block
-    for name, child in block._children.items():
-        yield from _hybrid_blocks(child, f"{path}/{name}")
-
-
-def _asked(optimizer: Any) -> dict[str, tuple[Any, Any]]:
-    """Settings that an optimizer that has not trained was told, by name: (as JSON has it, the value)."""
-    found = {name: (_plain(value), value) for name, value in vars(optimizer).items() if name not in COUNTS}
-    return {name: (said, value) for name, (said, value) in found.items() if said is not _END}
-
-
-def _plain(value: Any) -> Any:
-    """A setting as JSON gives it back; _END for what is none."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, LRScheduler):
-        inner = {name: _plain(v) for name, v in vars(value).items()}
-        return {"": type(value).__name__, **{name: v for name, v in inner.items() if v is not _END}}
-    if isinstance(value, Mapping):
-        return {str(name): _plain(v) for name, v in value.items() if _plain(v) is not _END}
-    if isinstance(value, list | tuple):
-        return [v for v in map(_plain, value) if v is not _END]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # nan is no other than nan
-    return value if value is None or isinstance(value, bool | int | float | str) else _END
-
-
-def _size(item: Any) -> int | None:
-    """Number of examples in a batch, by the first of its arrays; None for what has none."""
-    if isinstance(item, DataBatch):
-        item = item.data
-    while isinstance(item, list | tuple | Mapping):
-        if not item:
-            return None
-        item = next(iter(item.values() if isinstance(item, Mapping) else item))
-    shape = getattr(item, "shape", None)
-    return int(shape[0]) if shape else None
-
-
-def _as_bytes(value: Any) -> np.ndarray:
-    return np.frombuffer(json.dumps(value).encode(), np.uint8)
 
 
 def _packed(arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -582,50 +482,3 @@ def _merged(world: World, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndar
         with np.load(io.BytesIO(bytes(part)), allow_pickle=False) as held:
             merged.update({f"rank/{rank}/{name}": held[name] for name in held.files})
     return merged
-
-
-# -- random numbers and places ------------------------------------------------------------------------------------------------
-
-
-def _randoms() -> dict[str, Any]:
-    """The places where generators stand: the engine's in this thread, NumPy's global one and Python's."""
-    kind, keys, place, gauss, cached = np.random.get_state(legacy=True)
-    version, numbers, following = random.getstate()
-    return {
-        "engine": rng.get_state(),
-        "numpy": [kind, np.asarray(keys).tolist(), place, gauss, cached],
-        "python": [version, list(numbers), following],
-    }
-
-
-def _set_randoms(held: Mapping[str, Any]) -> None:
-    rng.set_state(held["engine"])
-    kind, keys, *rest = held["numpy"]
-    np.random.set_state((kind, np.array(keys, np.uint32), *rest))
-    version, numbers, following = held["python"]
-    random.setstate((version, tuple(numbers), following))
-
-
-def _standing(data: Any) -> dict[str, np.ndarray]:
-    """The place where an iterator stands at the beginning of an epoch. Raises MXNetError for one that is shuffled unseen."""
-    say = getattr(data, "_standing", None)
-    if say is not None:
-        return say()
-    if hasattr(data, "reset") and not getattr(data, "_repeats", False):
-        raise MXNetError(
-            f"Training: {type(data).__name__} cannot say where it stands in its data; wanted a gluon DataLoader, an NDArrayIter, "
-            "or one of mx.io's iterators over files"
-        )
-    return {}
-
-
-def _stand(data: Any, place: Mapping[str, np.ndarray], epochs: int) -> None:
-    """Have an iterator stand where it stood; one whose settings decide everything goes through the epochs before once more."""
-    if place:
-        data._stand(place)
-    elif hasattr(data, "reset") and epochs:
-        logging.info("resuming: %s goes through %d epochs of data once more", type(data).__name__, epochs)
-        for _ in range(epochs):
-            for _ in data:
-                pass
-            data.reset()
