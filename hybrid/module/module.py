@@ -265,6 +265,10 @@ class Module(BaseModule):
         names = *group.param_names, *group.aux_names, *group.state_names
         return {n: list(own) for n, own in zip(names, (*group.param_arrays, *group.aux_arrays, *group.state_arrays))}
 
+    def _arrays_were_set(self) -> None:
+        """What _trained_arrays gives has other values now."""
+        self._params_dirty = True
+
     def _gradients_to_keep(self) -> dict[str, list[NDArray]]:
         """Gradients that add up over batches, by the parameter's name, each on all its contexts."""
         group = self._exec_group

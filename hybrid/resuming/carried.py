@@ -31,7 +31,7 @@ CHANGING = {
         "discard",
         "clear",
     ),
-    *("setdefault", "sort", "reverse", "reset"),
+    *("setdefault", "sort", "reverse"),
 }
 """Methods by which containers and metrics change."""
 TRAINED = (Block, Parameter, ParameterDict, Trainer, Optimizer, ModuleType)
@@ -106,7 +106,9 @@ def _targets(tree: ast.AST) -> set[str]:
 
 
 def _key(tree: ast.AST) -> str | None:
-    """A variable, or an attribute of one, as it is written; None for other expressions."""
+    """A variable, or an attribute of one, that an expression is or is a part of; None for other expressions."""
+    while isinstance(tree, ast.Subscript):
+        tree = tree.value
     if isinstance(tree, ast.Name):
         return tree.id
     if isinstance(tree, ast.Attribute) and (base := _key(tree.value)) is not None:
@@ -175,8 +177,18 @@ class _Walk:
             for handler in one.handlers:
                 self.statements(handler.body, known)
             return self.statements([*one.orelse, *one.finalbody], after)
+        if isinstance(one, ast.Expr) and (begun := self.begun(one.value)) is not None:
+            return {*known, begun}
         self.read(one, known)
         return known
+
+    def begun(self, call: ast.expr) -> str | None:
+        """What a call has begin anew: a metric that is reset, a container that is emptied."""
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            return None
+        kinds = {"reset": EvalMetric, "clear": list | dict | set | deque}.get(call.func.attr)
+        name = _key(call.func.value)
+        return name if kinds is not None and name is not None and isinstance(_value(name, self.frame), kinds) else None
 
     def parts(self, loop: Any, known: set[str]) -> None:
         """A loop over parts of arrays in containers that changes them where they are changes the containers."""

@@ -176,7 +176,8 @@ class Trained:
             for i, array in enumerate(arrays):
                 array[:] = found[f"parameter/{i}/{name}"]
         if self._module is not None:
-            self._module._params_dirty = self._outer._params_dirty = True
+            self._module._arrays_were_set()
+            self._outer._params_dirty = True  # of all buckets
         self._set_gradients(found)
         for t, (store, updaters, trainer) in enumerate(self._stores()):
             for i, updater in enumerate(updaters):

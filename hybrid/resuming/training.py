@@ -26,6 +26,7 @@ from .trained import Trained, as_bytes
 
 NAME = "training.npz"
 VERSION = 2
+UNCHANGING = (type(None), bool, int, float, str, bytes, tuple, frozenset, np.generic)
 _END: Any = object()
 
 
@@ -102,6 +103,12 @@ class Training:
         self._trained = Trained(net, trainer, module, "" if self._folder is None else self._path())
         self._trainer = trainer
         self._keep, self._exact = dict(keep or {}), exact
+        fixed = [name for name, value in self._keep.items() if isinstance(value, UNCHANGING)]
+        if fixed:
+            raise MXNetError(
+                f"Training: keep[{fixed[0]!r}]: got a {type(self._keep[fixed[0]]).__name__}, which cannot be given its content "
+                "back; wanted a dict, a list, an array or an object that has it"
+            )
         self._epoch = self._batch = 0
         self._found: dict[str, np.ndarray] | None = None
         """The state that it goes on from, until it is in the midst of its data again."""
@@ -228,7 +235,7 @@ class Training:
             seen = mark(seen, skipped)
         if found is not None:
             self._set_now(found, "now")
-        with Settings.among(self):
+        with Settings.among(self, sys._getframe(1)):
             before = drawn.begin()
             item = next(source, _END)
             drawn.end(done, before)
@@ -292,11 +299,10 @@ class Training:
             )
         arrays = {n.removeprefix("own/"): a for n, a in found.items() if n.startswith("own/")}
         for name, value in self._keep.items():
-            back = own.given_back(value, held["kept"][name], f"keep[{name!r}]", arrays)
-            if back is not value:
+            if own.given_back(value, held["kept"][name], f"keep[{name!r}]", arrays) is not value:
                 raise MXNetError(
-                    f"Training: keep[{name!r}]: got a {type(value).__name__}, which cannot be given its content back; wanted a "
-                    "dict, a list, an array or an object that has it"
+                    f"{self._path()}: the state has another kind of thing, or an array of another shape, as keep[{name!r}]; start "
+                    f"the program that wrote it, or {self._anew()}"
                 )
         if random:
             rng.set_all_states(held["random"])

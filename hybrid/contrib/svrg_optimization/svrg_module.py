@@ -125,6 +125,10 @@ class SVRGModule(Module):
             **{f"{name}{_FULL}": own for name, own in full.items()},
         }
 
+    def _arrays_were_set(self) -> None:
+        super()._arrays_were_set()
+        self._mod_aux._params_dirty = self._mod_aux.params_initialized = True
+
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def _begin_epoch(self, epoch: int, train_data: Any) -> None:
