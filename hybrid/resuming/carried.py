@@ -63,17 +63,27 @@ def tell(frame: FrameType, keep: Mapping[str, Any], within: bool) -> None:
         )
 
 
-def refuse_enumerate(frame: FrameType) -> None:
-    """Raise MXNetError for a loop over ``enumerate(run.batches(data))``: its numbers would be others after a break."""
+INSTEAD = {
+    "enumerate": ("counts from 0 wherever training goes on", "run.enumerate(data)"),
+    "zip": ("has the first batches of the others wherever training goes on", "run.batches(data, other)"),
+}
+"""Functions that go on from the beginning beside batches that do not: what is wrong, what there is for it."""
+
+
+def refuse_others(frame: FrameType) -> None:
+    """Raise MXNetError for a loop over ``enumerate(run.batches(data))`` or ``zip(run.batches(data), other)``: numbers and others would
+    begin anew after a break."""
     loop = _loop(frame, "batches")
     if loop is None:
         return
     for call in ast.walk(loop.iter):
-        plain = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "enumerate"
-        if plain and len(call.args) == 1 and not call.keywords and _calls(call.args[0], "batches"):
+        name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
+        if name not in INSTEAD or not any(_calls(argument, "batches") for argument in call.args):  # type: ignore[attr-defined]
+            continue
+        if name == "zip" or (len(call.args) == 1 and not call.keywords):  # type: ignore[attr-defined]
+            wrong, instead = INSTEAD[name]
             raise MXNetError(
-                f"Training: line {loop.lineno}: enumerate(...batches(...)) counts from 0 wherever training goes on; wanted "
-                "run.enumerate(data) in its place, whose numbers are those of the batches"
+                f"Training: line {loop.lineno}: {name}(...batches(...)) {wrong}; wanted {instead} in its place"
             )
 
 
@@ -235,6 +245,8 @@ class _Walk:
             name = _key(node)
             if name is not None and name not in known and name.partition(".")[0] not in known:
                 self.first.setdefault(name)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args:
+                self.stored.update({_key(node.args[0]) or ""} - known)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
                 changed = _key(node.func.value)
                 if changed is not None and changed.partition(".")[0] not in known:

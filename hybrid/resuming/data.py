@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -86,8 +86,23 @@ class Drawn:
             self._apart -= both
 
 
+class Together:
+    """Several sources of batches side by side, as zip has them."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return min(map(len, self.parts))
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*self.parts)
+
+
 def standing(data: Any) -> dict[str, np.ndarray]:
     """The place where an iterator stands at the beginning of an epoch. Raises MXNetError for one that is shuffled unseen."""
+    if isinstance(data, Together):
+        return {f"{i}/{name}": array for i, part in enumerate(data.parts) for name, array in standing(part).items()}
     say = getattr(data, "_standing", None)
     if say is not None:
         return say()
@@ -101,6 +116,10 @@ def standing(data: Any) -> dict[str, np.ndarray]:
 
 def stand(data: Any, place: Mapping[str, np.ndarray], epochs: int) -> None:
     """Have an iterator stand where it stood; one whose settings decide everything goes through the epochs before once more."""
+    if isinstance(data, Together):
+        for i, part in enumerate(data.parts):
+            stand(part, {n.removeprefix(f"{i}/"): a for n, a in place.items() if n.startswith(f"{i}/")}, epochs)
+        return
     if place:
         data._stand(place)
     elif hasattr(data, "reset") and epochs:

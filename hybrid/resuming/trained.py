@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -15,11 +16,14 @@ from ..gluon import Block, HybridBlock, Parameter, Trainer
 from ..kvstore.dist import DistStore
 from ..lr_scheduler import LRScheduler
 from ..ndarray import NDArray
+from .own import given_back, taken
 
 COUNTS = {"num_update", "idx2name", "param_dict", "sym_info", "_all_index_update_counts", "_index_update_count"}
 """Attributes of optimizers that are not what they were told."""
 LOSS_SCALE = ("_loss_scale", "_next_loss_scale", "_unskipped")
 """Attributes that change as a scale of losses goes."""
+BLOCK = {*vars(Block()), *vars(HybridBlock())}
+"""Attributes that every block has."""
 _NONE: Any = object()
 
 
@@ -35,6 +39,7 @@ class Trained:
         self._module = None if module is None else _with_weights(module)
         self._outer = module
         self._asked = self._asked_now()
+        self._begun = self._attributes({})
 
     @property
     def is_module(self) -> bool:
@@ -111,7 +116,22 @@ class Trained:
 
     def _hybrid_blocks(self) -> Iterator[tuple[str, HybridBlock]]:
         for key, net in self._nets.items():
-            yield from _hybrid_blocks(net, key)
+            yield from ((path, block) for path, block in _blocks(net, key) if isinstance(block, HybridBlock))
+
+    def _attributes(self, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+        """What blocks of the program's own classes have in attributes of their own, such as counters: as far as it can be kept."""
+        found = {}
+        for key, net in self._nets.items():
+            for path, block in _blocks(net, key):
+                if type(block).__module__.partition(".")[0] == __package__.partition(".")[0]:
+                    continue
+                for name, value in vars(block).items():
+                    if name not in BLOCK:
+                        with contextlib.suppress(
+                            MXNetError
+                        ):  # a function, a block, a symbol: the program makes it again
+                            found[f"{path}.{name}"] = taken(value, name, arrays)
+        return found
 
     # -- to the state ---------------------------------------------------------------------------------------------------
 
@@ -128,6 +148,11 @@ class Trained:
                 {n: f for n, p in self._params().items() if any(f := [a._fresh_grad for a in p._data or ()])}
             ),
         }
+        held: dict[str, np.ndarray] = {}
+        attributes = {n: said for n, said in self._attributes(held).items() if said != self._begun.get(n, held)}
+        found["attributes"] = as_bytes(attributes)
+        if attributes:
+            found.update({f"attribute/{name}": array for name, array in held.items()})
         for name, own in arrays.items():
             found.update({f"parameter/{i}/{name}": array.asnumpy() for i, array in enumerate(own)})
         for name, own in self._gradients().items():
@@ -179,6 +204,7 @@ class Trained:
             self._module._arrays_were_set()
             self._outer._params_dirty = True  # of all buckets
         self._set_gradients(found)
+        self._set_attributes(found)
         for t, (store, updaters, trainer) in enumerate(self._stores()):
             for i, updater in enumerate(updaters):
                 if (content := found.get(f"optimizer/{t}/{i}")) is None:
@@ -248,6 +274,16 @@ class Trained:
         for name, param in self._params().items():
             for array, flag in zip(param._data or (), fresh.get(name, [False] * len(param._data or ()))):
                 array._fresh_grad = flag
+
+    def _set_attributes(self, found: Mapping[str, np.ndarray]) -> None:
+        arrays = {n.removeprefix("attribute/"): a for n, a in found.items() if n.startswith("attribute/")}
+        held = json.loads(bytes(found["attributes"]))
+        for key, net in self._nets.items():
+            for path, block in _blocks(net, key):
+                for whole, said in held.items():
+                    before, _, name = whole.rpartition(".")
+                    if before == path:
+                        setattr(block, name, given_back(vars(block).get(name), said, whole, arrays))
 
     def _set_loss_scale(self, trainer: Any, held: np.ndarray | None) -> None:
         if held is None:
@@ -335,12 +371,11 @@ def _said(what: tuple[tuple[int, ...], np.dtype] | None) -> str:
     return "nothing" if what is None else f"{what[1]}{what[0]}"
 
 
-def _hybrid_blocks(block: Any, path: str = "") -> Iterator[tuple[str, HybridBlock]]:
-    """A block and those below it that can be traced, by their paths."""
-    if isinstance(block, HybridBlock):
-        yield path, block
+def _blocks(block: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """A block and those below it, by their paths."""
+    yield path, block
     for name, child in block._children.items():
-        yield from _hybrid_blocks(child, f"{path}/{name}")
+        yield from _blocks(child, f"{path}/{name}")
 
 
 def _asked(optimizer: Any) -> dict[str, tuple[Any, Any]]:

@@ -21,7 +21,7 @@ from ..formats.files import read, write
 from ..kvstore.world import World, joined_world
 from ..ndarray import waitall
 from . import carried, own
-from .data import Drawn, mark, size, stand, standing
+from .data import Drawn, Together, mark, size, stand, standing
 from .trained import Trained, as_bytes
 
 NAME = "training.npz"
@@ -179,8 +179,10 @@ class Training:
             self._epoch, self._batch = self._epoch + 1, 0
         self._save(end, 0, self._now(), None)
 
-    def batches(self, data: Iterable[Any]) -> Iterator[Any]:
+    def batches(self, data: Iterable[Any], *others: Iterable[Any]) -> Iterator[Any]:
         """The batches of an epoch that are left to do. data: a DataLoader, an iterator of mx.io, a list.
+
+        others: what goes beside it; the batches are tuples then, as those of zip.
 
         Raises MXNetError for data that is not what the state is in the midst of, for data that cannot say where it stands, and
         when the batches of this epoch were gone through already.
@@ -201,11 +203,13 @@ class Training:
                 "over epochs, and none for data that is not trained on"
             )
         self._gone = self._epoch
+        if others:
+            data = Together(data, *others)
         if self._folder is None:
             yield from data
             return
         if self._every is not None and not self._trained.is_module:
-            carried.refuse_enumerate(sys._getframe(1))
+            carried.refuse_others(sys._getframe(1))
         done, found, seen = self._batch, self._found, ""
         if found is not None and "at_begin" in found:
             begin = {"place": {n.removeprefix("place/"): a for n, a in found.items() if n.startswith("place/")}}
@@ -263,7 +267,7 @@ class Training:
                     if due:
                         self._save(self._epoch, done, now, {**begin, "drawn": drawn.found, "mark": seen})
 
-    def enumerate(self, data: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    def enumerate(self, data: Iterable[Any], *others: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         """The batches that are left to do as ``batches`` has them, each with its number in the epoch: (number, batch).
 
         In the place of ``enumerate(run.batches(data))``, which counts from 0 wherever training goes on.
@@ -278,7 +282,7 @@ class Training:
         ...     print([(i, int(x.sum().asscalar())) for i, x in run.enumerate([mx.nd.ones(2), mx.nd.ones(3)])])
         [(0, 2), (1, 3)]
         """
-        return enumerate(self.batches(data), self._batch)
+        return enumerate(self.batches(data, *others), self._batch)
 
     # -- what the program has -----------------------------------------------------------------------------------------
 

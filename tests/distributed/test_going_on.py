@@ -280,6 +280,47 @@ class Buffer(gluon.data.Sampler):
             yield held.pop(self.generator.randint(len(held)))
 
 
+class Annealed(gluon.Block):
+    """A block with a state of its own: it counts, and remembers a mean."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with self.name_scope():
+            self.top = gluon.nn.Dense(2)
+        self.calls, self.mean, self.by = 0, None, [0.0]
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        self.by[0] += 0.5
+        self.mean = x.mean() if self.mean is None else 0.9 * self.mean + 0.1 * x.mean()
+        return self.top(x - self.mean) / (1 + 0.1 * self.calls + self.by[0])
+
+
+def annealed(at: Break) -> Weights:
+    net = Annealed()
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "signum", {"learning_rate": 0.1})
+    run = at.training(net=net, trainer=trainer)
+    for _ in run.epochs(EPOCHS):
+        for x, y in run.batches(loader(shuffle=True)):
+            step(net, trainer, x, y)
+            at()
+    return weights(net)
+
+
+def two_sources(at: Break) -> Weights:
+    net, trainer = made()
+    other = mx.io.NDArrayIter(X, Y, 3, shuffle=True)
+    run = at.training(net=net, trainer=trainer)
+    for _ in run.epochs(EPOCHS):
+        other.reset()
+        for (x, y), batch in run.batches(DataLoader(Varied(), 4, shuffle=True, num_workers=1), other):
+            step(net, trainer, x, y)
+            step(net, trainer, *batch.data, *batch.label)
+            at()
+    return weights(net)
+
+
 def sampled(own: bool, keep: bool) -> Program:
     def program(at: Break) -> Weights:
         net, trainer = made()
@@ -306,6 +347,8 @@ GLUON: dict[str, Program] = {
     "two": two_networks,
     "head": head_in_the_trainer,
     "own": keeping_its_own,
+    "annealed": annealed,
+    "two sources": two_sources,
     "sampler": sampled(own=True, keep=True),
 }
 
@@ -432,6 +475,7 @@ def test_variables_that_are_carried_are_told(tmp_path: Path, caplog: pytest.LogC
     means = {name: p.data().copy() for name, p in net.collect_params().items()}
     shadows = [p.data().copy() for p in net.collect_params().values()]
     best, steps, scores, own, total, quiet = -1.0, 0, [], {"bad": 0}, 0.0, 0
+    other = iter(range(99))
     accuracy = mx.metric.Accuracy()
     assert quiet == 0
 
@@ -448,6 +492,7 @@ def test_variables_that_are_carried_are_told(tmp_path: Path, caplog: pytest.LogC
                 step(net, trainer, x, y)
                 total += quiet
                 accuracy.update(y, net(x))
+                next(other)
                 for name, p in net.collect_params().items():
                     means[name][:] = p.data()
                 for shadow, p in zip(shadows, net.collect_params().values()):
@@ -458,12 +503,12 @@ def test_variables_that_are_carried_are_told(tmp_path: Path, caplog: pytest.LogC
 
     train()
     assert re.search(r"carries (.*) from turn to turn", caplog.text)[1].split(", ") == [  # type: ignore[index]
-        "steps", "means", "shadows", "scores", "best",
+        "steps", "other", "means", "shadows", "scores", "best",
     ]  # fmt: skip
     caplog.clear()
     train(every=2)  # those that an epoch begins anew with are carried from batch to batch
     found = set(re.search(r"carries (.*) from turn to turn", caplog.text)[1].split(", "))  # type: ignore[index]
-    assert found == {"steps", "means", "shadows", "scores", "best", "total", "accuracy"}
+    assert found == {"steps", "other", "means", "shadows", "scores", "best", "total", "accuracy"}
 
 
 def test_numbers_of_batches_are_those_of_the_epoch(tmp_path: Path) -> None:
@@ -472,6 +517,11 @@ def test_numbers_of_batches_are_those_of_the_epoch(tmp_path: Path) -> None:
     for _ in run.epochs(1):
         with pytest.raises(MXNetError, match=r"counts from 0 wherever training goes on; wanted run.enumerate\(data\)"):
             for _ in enumerate(run.batches([nd.ones(1)])):
+                pass
+    other = Training(tmp_path, net=net, every=1)
+    for _ in other.epochs(1):
+        with pytest.raises(MXNetError, match=r"the first batches of the others .* run.batches\(data, other\)"):
+            for _ in zip(other.batches([nd.ones(1)]), [1]):
                 pass
 
 
