@@ -594,6 +594,39 @@ TROUBLES = (
     ),
     # -- MXNet's Python API ---------------------------------------------------------------------------------------------
     Trouble(
+        "other-batches",
+        "The data gives other batches than before the break",
+        "hybrid.core.error.MXNetError",
+        r"gives other batches there than it gave",
+        "state/training.npz: the state is after 6 batches in the midst of epoch 2, and the data gives other batches there than it "
+        "gave: it has changed, or an order, a place or random numbers are its own, which a state does not have",
+        "Training that goes on makes the batches that were gone through once more, and these are others: files have changed, or "
+        "the order or the examples follow from something that the program made anew, such as a list that it shuffles, a sampler "
+        "with a generator of its own, or random numbers that threads draw in any order.",
+        (
+            'Give `Training` what holds the order in `keep`: `keep={"files": files, "sampler": sampler}`; '
+            "[the tutorial](tutorials/training-script.md#going-on-after-it-was-killed) says what may be in it.",
+            "Have datasets draw from `np.random`, `random` or `mx.random` (with `thread_pool=True` from `mx.random` alone), whose "
+            "numbers are kept.",
+            "`Training(..., exact=False)` goes on all the same, to other numbers than those of a run in one piece.",
+        ),
+    ),
+    Trouble(
+        "training-unkept",
+        "A training keeps less than the program needs",
+        "hybrid.core.error.MXNetError",
+        r"^Training: (a Trainer makes|line \d+:|keep)",
+        "Training: a Trainer makes a step that it was not given, and whose states would begin anew; wanted all networks and "
+        "trainers of the loop: Training(net=[one, other], trainer=[trainer_of_one, trainer_of_other])",
+        "`mx.resuming.Training` would go on to other weights than those of a run in one piece: something that the loop uses begins "
+        "anew after a break. It says so before it trains, and not after days of it.",
+        (
+            "Do what the message says: all trainers as `trainer`, `run.enumerate(data)` for `enumerate(run.batches(data))`, "
+            "`run.batches(data, other)` for `zip`.",
+            "What is in `keep` has to be made of numbers, texts, arrays, generators of random numbers and containers of them.",
+        ),
+    ),
+    Trouble(
         "state-of-another-program",
         "Training does not go on from a state",
         "hybrid.core.error.MXNetError",

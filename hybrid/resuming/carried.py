@@ -71,8 +71,8 @@ INSTEAD = {
 
 
 def refuse_others(frame: FrameType) -> None:
-    """Raise MXNetError for a loop over ``enumerate(run.batches(data))`` or ``zip(run.batches(data), other)``: numbers and others would
-    begin anew after a break."""
+    """Raise MXNetError for a loop over ``enumerate(run.batches(data))`` or ``zip(run.batches(data), other)``: numbers and others
+    would begin anew after a break."""
     loop = _loop(frame, "batches")
     if loop is None:
         return
