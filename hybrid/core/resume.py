@@ -26,7 +26,7 @@ class Settings:
     training: Any = None
     """The training whose batches are gone through, and which keeps a state."""
     loop: tuple[int, Any] | None = None
-    """What tells the frame of the loop that goes through them: a loop that an error ended may hold on to them for long."""
+    """Mark of the frame of the loop that goes through them: a loop that an error ended may hold on to them for long."""
 
     @classmethod
     @contextlib.contextmanager

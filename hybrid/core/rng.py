@@ -71,7 +71,7 @@ def get_state() -> dict[str, Any]:
 
 def set_state(held: Mapping[str, Any]) -> None:
     """Go on from where a generator of this thread stood."""
-    if held["seed"] is not None:
+    if held["seed"] is not None and held["seed"] != _state["seed"]:  # else other threads go on as they are
         seed(held["seed"])
     generator().bit_generator.state = held["generator"]
 
@@ -83,12 +83,16 @@ def reseed_here(seed_state: int) -> None:
 
 
 def get_all_states() -> dict[str, Any]:
-    """Where generators stand that a program draws from without naming one: the engine's in this thread, NumPy's global one and
+    """Places of the generators that a program draws from without naming one: the engine's in this thread, NumPy's global one and
     Python's. For ``set_all_states``; numbers and texts only."""
+    return {"engine": get_state(), **global_states()}
+
+
+def global_states() -> dict[str, Any]:
+    """Places of those that all threads share: NumPy's and Python's."""
     kind, keys, place, gauss, cached = np.random.get_state(legacy=True)
     version, numbers, following = random.getstate()
     return {
-        "engine": get_state(),
         "numpy": [kind, _as_text(keys), place, gauss, cached],
         "python": [version, _as_text(numbers), following],
     }

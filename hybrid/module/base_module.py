@@ -386,6 +386,8 @@ class BaseModule:
                 if next_data_batch is None:  # before callbacks, which may reset the metric
                     values = eval_metric.get_global_name_value()
                 call(batch_end_callback, BatchEndParam(epoch, nbatch, eval_metric, locals()))
+                if run is not None:
+                    run._write_due()
                 nbatch += 1
             for name, value in values:
                 self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
@@ -412,7 +414,9 @@ class BaseModule:
             return None
         from .. import resuming  # it stands on the stores, which most programs do without
 
-        return resuming.Training(module=self, keep={"metric": eval_metric})
+        run = resuming.Training(module=self, keep={"metric": eval_metric})
+        run._by_fit = True
+        return run
 
     def _begin_epoch(self, epoch: int, train_data: Any) -> None:
         """Do what comes before the batches of an epoch: nothing, but for modules that say otherwise."""

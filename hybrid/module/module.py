@@ -260,13 +260,13 @@ class Module(BaseModule):
         return held
 
     def _trained_arrays(self) -> dict[str, list[NDArray]]:
-        """What training changes besides the optimizer, by name, each on all its contexts (hybrid/resuming)."""
+        """Arrays that training changes besides those of the optimizer, by name, each on all its contexts (hybrid/resuming)."""
         group = self._exec_group
         names = *group.param_names, *group.aux_names, *group.state_names
         return {n: list(own) for n, own in zip(names, (*group.param_arrays, *group.aux_arrays, *group.state_arrays))}
 
     def _arrays_were_set(self) -> None:
-        """What _trained_arrays gives has other values now."""
+        """Take notice that the arrays of _trained_arrays have other values now."""
         self._params_dirty = True
 
     def _gradients_to_keep(self) -> dict[str, list[NDArray]]:

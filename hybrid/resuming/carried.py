@@ -35,7 +35,7 @@ CHANGING = {
 }
 """Methods by which containers and metrics change."""
 TRAINED = (Block, Parameter, ParameterDict, Trainer, Optimizer, ModuleType)
-"""What has a place of its own in the state, or none that a program carries anything in."""
+"""Kinds that have a place of their own in the state, or in which a program carries nothing."""
 Names = dict[str, None]
 """Names in the order in which they were found."""
 
@@ -193,7 +193,7 @@ class _Walk:
         return known
 
     def begun(self, call: ast.expr) -> str | None:
-        """What a call has begin anew: a metric that is reset, a container that is emptied."""
+        """Name of what a call has begin anew: a metric that is reset, a container that is emptied."""
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
             return None
         kinds = {"reset": EvalMetric, "clear": list | dict | set | deque}.get(call.func.attr)

@@ -32,7 +32,7 @@ def size(item: Any) -> int | None:
 
 
 def mark(before: str, item: Any) -> str:
-    """What tells batches that were gone through from others: a digest of the one before and of some numbers of this one."""
+    """Mark by which batches that were gone through are told from others: a digest of the one before and of some numbers of this one."""
     found = hashlib.blake2b(before.encode(), digest_size=16)
 
     def look(part: Any) -> None:
@@ -97,6 +97,10 @@ class Together:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return zip(*self.parts)
+
+    @property
+    def _may_draw_in_threads(self) -> bool:
+        return any(getattr(part, "_may_draw_in_threads", False) for part in self.parts)
 
 
 def standing(data: Any) -> dict[str, np.ndarray]:

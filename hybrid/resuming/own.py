@@ -1,4 +1,4 @@
-"""What belongs to the program itself, such as its best score, counters and means of weights: as numbers and arrays, and back.
+"""Things of the program itself, such as its best score, counters and means of weights, as numbers and arrays, and back.
 
 Things that can be changed are given their content back in their place, so that the program's variables go on meaning them."""
 
@@ -68,7 +68,7 @@ def taken(value: Any, where: str, arrays: dict[str, np.ndarray], depth: int = 0)
 
 
 def given_back(value: Any, held: Any, where: str, arrays: Mapping[str, np.ndarray]) -> Any:
-    """What was taken, in the place of a value of now, which is changed where it can be.
+    """Give what was taken back in the place of a value of now, which is changed where it can be.
 
     Raises MXNetError where it is another thing."""
     if not isinstance(held, dict):

@@ -1,4 +1,4 @@
-"""What is trained, networks with their trainers or a Module, as the arrays of a state, and set to what it was."""
+"""Things that are trained, networks with their trainers or a Module, as the arrays of a state, and set to what it was."""
 
 from __future__ import annotations
 
@@ -40,11 +40,6 @@ class Trained:
         self._outer = module
         self._asked = self._asked_now()
         self._begun = self._attributes({})
-
-    @property
-    def is_module(self) -> bool:
-        """True for a Module, whose fit has the loops."""
-        return self._module is not None
 
     def has(self, trainer: Any) -> bool:
         """True for one of the trainers."""
@@ -119,7 +114,7 @@ class Trained:
             yield from ((path, block) for path, block in _blocks(net, key) if isinstance(block, HybridBlock))
 
     def _attributes(self, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-        """What blocks of the program's own classes have in attributes of their own, such as counters: as far as it can be kept."""
+        """Attributes that blocks of the program's own classes have besides every block's, such as counters, those that can be kept."""
         found = {}
         for key, net in self._nets.items():
             for path, block in _blocks(net, key):

@@ -116,6 +116,10 @@ class Training:
         self._first = 0
         self._gone = -1
         """The epoch whose batches are gone through, or were the last."""
+        self._by_fit = False
+        """True in Module.fit, which calls _write_due behind its callbacks: these are called when the next batch is there."""
+        self._due: Any = None
+        self._told = False
         self._at_head: dict[str, Any] = {}
         """Random numbers, and what is kept for the program, where the epoch began: before what comes ahead of its batches."""
         self._data: dict[str, Any] = {}
@@ -166,7 +170,7 @@ class Training:
             self._check_epochs(end, begin)
         self._epoch = max(self._epoch, begin)
         self._first = begin
-        if self._folder is not None and self._epoch < end and not self._trained.is_module:
+        if self._folder is not None and self._epoch < end and not self._by_fit:
             carried.tell(sys._getframe(1), self._keep, self._every is not None)
         found = self._found
         while self._epoch < end:
@@ -208,7 +212,7 @@ class Training:
         if self._folder is None:
             yield from data
             return
-        if self._every is not None and not self._trained.is_module:
+        if self._every is not None and not self._by_fit:
             carried.refuse_others(sys._getframe(1))
         done, found, seen = self._batch, self._found, ""
         if found is not None and "at_begin" in found:
@@ -249,6 +253,8 @@ class Training:
                     self._check_mark(seen, done, changed or (not done and self._data.get("size") != size(item)))
             if not done and item is not _END:
                 self._data["size"] = size(item)
+            if found is not None and "later" in found:
+                self._set_now(found, "later")
             self._found = None
             if found is None and self._epoch > self._first:
                 # before the first epoch there is nothing that the program does not make again
@@ -265,7 +271,15 @@ class Training:
                     drawn.end(done, before)
                     seen = mark(seen, item)
                     if due:
-                        self._save(self._epoch, done, now, {**begin, "drawn": drawn.found, "mark": seen})
+                        self._due = done, now, {**begin, "drawn": drawn.found, "mark": seen}
+                        if not self._by_fit:
+                            self._write_due()
+                if getattr(data, "_may_draw_in_threads", False) and not self._told:
+                    self._told = True
+                    logging.warning(
+                        "Training: numbers of np.random or random were drawn while threads made batches; where the threads draw "
+                        "them, no run has the bits of another. Have them draw from mx.random, or leave thread_pool out"
+                    )
 
     def enumerate(self, data: Iterable[Any], *others: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         """The batches that are left to do as ``batches`` has them, each with its number in the epoch: (number, batch).
@@ -284,6 +298,12 @@ class Training:
         """
         return enumerate(self.batches(data, *others), self._batch)
 
+    def _write_due(self) -> None:
+        """Write the state that was due behind a batch."""
+        if self._due is not None:
+            (done, now, begin), self._due = self._due, None
+            self._save(self._epoch, done, now, begin, self._now() if self._by_fit else None)
+
     # -- what the program has -----------------------------------------------------------------------------------------
 
     def _now(self) -> dict[str, Any]:
@@ -293,7 +313,7 @@ class Training:
         return {"random": rng.get_all_states(), "kept": kept, "arrays": arrays}
 
     def _set_now(self, found: Mapping[str, np.ndarray], when: str, random: bool = True) -> dict[str, Any]:
-        """Set both to what they were at a time: "at_head", "at_begin" of the batches, or "now"."""
+        """Set both to what they were at a time: "at_head", "at_begin" of the batches, "now", or "later", with the next batch."""
         held = json.loads(bytes(found[when]))
         if sorted(held["kept"]) != sorted(self._keep):
             before, now = (", ".join(sorted(names)) or "nothing" for names in (held["kept"], self._keep))
@@ -401,8 +421,17 @@ class Training:
         assert self._folder is not None
         return os.path.join(self._folder, self._name)
 
-    def _save(self, epoch: int, batch: int, now: dict[str, Any], begin: dict[str, Any] | None) -> None:
-        """Write everything to the file, of all ranks together. begin: what makes the batches before once more, if there are any."""
+    def _save(
+        self,
+        epoch: int,
+        batch: int,
+        now: dict[str, Any],
+        begin: dict[str, Any] | None,
+        later: dict[str, Any] | None = None,
+    ) -> None:
+        """Write everything to the file, of all ranks together. begin: what makes the batches before once more, if there are any.
+
+        later: what there is once the next batch is there, where more was done by then than that it was made."""
         if self._folder is None:
             return
         waitall()
@@ -413,6 +442,8 @@ class Training:
             arrays["drawn"] = as_bytes(begin["drawn"])
             arrays["mark"] = np.frombuffer(begin["mark"].encode(), np.uint8)
             times.update(at_begin=begin["now"], at_head=self._at_head)
+        if later is not None:
+            times["later"] = later
         for when, held in times.items():
             arrays[when] = as_bytes({"random": held["random"], "kept": held["kept"]})
             arrays.update({f"own/{name}": array for name, array in held["arrays"].items()})

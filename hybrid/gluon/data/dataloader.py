@@ -125,7 +125,7 @@ class DataLoader:
         self.auto_reload = auto_reload
         self._iter: Iterator[Any] | None = None
         self._before: dict[str, Any] | None = None
-        """Where it stood, and the program's random numbers, before the epoch that ``_iter`` begins."""
+        """Its place, and the program's random numbers, before the epoch that ``_iter`` begins."""
         if auto_reload:
             self.refresh()
 
@@ -157,9 +157,14 @@ class DataLoader:
         self._iter = None
 
     def _stands(self) -> dict[str, Any]:
-        """What is carried from one epoch to the next: the examples that roll over, and the seeds of workers."""
+        """State that goes from one epoch to the next: the examples that roll over, and the seeds of workers."""
         over = self._batch_sampler._prev if isinstance(self._batch_sampler, BatchSampler) else []
         return {"over": list(over), "root": self._seeds.root, "given": self._seeds.given}
+
+    @property
+    def _may_draw_in_threads(self) -> bool:
+        """True once threads may have drawn random numbers that no other run draws in that order."""
+        return getattr(self._workers, "draws", False)
 
     def _standing(self) -> dict[str, np.ndarray]:
         """The place where it stands at the beginning of an epoch (hybrid/resuming)."""

@@ -314,6 +314,8 @@ class ThreadWorkers:
 
     def __init__(self, count: int, dataset: Any, batchify: Callable[[list[Any]], Any]):
         self._dataset, self._batchify = dataset, batchify
+        self.draws = False
+        """True once NumPy's or Python's generator moved while a thread made a batch: it may have been the thread that drew."""
         self._pool = ThreadPoolExecutor(count, "DataLoader")
         self._finalizer = weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
 
@@ -324,7 +326,7 @@ class ThreadWorkers:
 
     def submit(self, indices: Any, seed: int) -> Future[Any]:
         """Have a batch made; gives the key to ask for it with."""
-        return self._pool.submit(_make, self._dataset, self._batchify, indices, seed, np_mode.mode())
+        return self._pool.submit(self._make, indices, seed, np_mode.mode())
 
     def result(self, key: Future[Any], timeout: float) -> Any:
         """The batch, waiting for it at most so many seconds."""
@@ -338,6 +340,15 @@ class ThreadWorkers:
                 f"a DataLoader thread made no batch within {timeout} seconds; if the dataset is that slow, raise timeout"
             ) from error
 
+    def _make(self, indices: Any, seed: int, mode: tuple[bool, bool]) -> Any:
+        np_mode.set_mode(mode)
+        rng.reseed_here(seed)
+        before = rng.global_states()
+        try:
+            return self._batchify([self._dataset[i] for i in indices])
+        finally:
+            self.draws = self.draws or rng.global_states() != before
+
     def drop(self, key: Future[Any]) -> None:
         """A batch that nobody will ask for."""
         key.cancel()
@@ -345,9 +356,3 @@ class ThreadWorkers:
     def close(self) -> None:
         """End the threads, each after the batch it is at."""
         self._finalizer()
-
-
-def _make(dataset: Any, batchify: Callable[[list[Any]], Any], indices: Any, seed: int, mode: tuple[bool, bool]) -> Any:
-    np_mode.set_mode(mode)
-    rng.reseed_here(seed)
-    return batchify([dataset[i] for i in indices])
