@@ -82,20 +82,33 @@ def reseed_here(seed_state: int) -> None:
     _local.generator = np.random.default_rng(seed_state)
 
 
-def get_all_states() -> dict[str, Any]:
-    """Places of the generators that a program draws from without naming one: the engine's in this thread, NumPy's global one and
-    Python's. For ``set_all_states``; numbers and texts only."""
-    return {"engine": get_state(), **global_states()}
+def look() -> dict[str, Any]:
+    """States of the generators that a program draws from without naming one: the engine's in this thread, NumPy's global one and
+    Python's. To be compared by ``moved``, and made numbers and texts by ``as_plain``."""
+    return {"engine": get_state(), "numpy": np.random.get_state(legacy=True), "python": random.getstate()}
 
 
-def global_states() -> dict[str, Any]:
-    """Places of those that all threads share: NumPy's and Python's."""
-    kind, keys, place, gauss, cached = np.random.get_state(legacy=True)
-    version, numbers, following = random.getstate()
+def moved(before: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
+    """Names of the generators that have drawn since."""
+    found = {name for name in ("engine", "python") if before[name] != now[name]}
+    (_, keys, *rest), (_, keys_now, *rest_now) = before["numpy"], now["numpy"]
+    return found if rest == rest_now and np.array_equal(keys, keys_now) else {*found, "numpy"}
+
+
+def as_plain(states: Mapping[str, Any]) -> dict[str, Any]:
+    """States that look found, for ``set_all_states``; numbers and texts only."""
+    kind, keys, *rest = states["numpy"]
+    version, numbers, following = states["python"]
     return {
-        "numpy": [kind, _as_text(keys), place, gauss, cached],
+        "engine": states["engine"],
+        "numpy": [kind, _as_text(keys), *rest],
         "python": [version, _as_text(numbers), following],
     }
+
+
+def get_all_states() -> dict[str, Any]:
+    """States of those generators as numbers and texts."""
+    return as_plain(look())
 
 
 def set_all_states(held: Mapping[str, Any]) -> None:

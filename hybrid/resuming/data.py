@@ -32,7 +32,7 @@ def size(item: Any) -> int | None:
 
 
 def mark(before: str, item: Any) -> str:
-    """Mark by which batches that were gone through are told from others: a digest of the one before and of some numbers of this one."""
+    """Mark by which batches that were gone through are told from others: of the mark before and some numbers of this one."""
     found = hashlib.blake2b(before.encode(), digest_size=16)
 
     def look(part: Any) -> None:
@@ -67,22 +67,23 @@ class Drawn:
     def __init__(self, found: list[list[Any]]) -> None:
         self.found = found
         """[number of the batch, states of those generators]"""
-        self._after = rng.get_all_states()
+        self._after = rng.look()
         self._apart: set[str] = set()
         """Generators that the program has drawn from since data last found them."""
 
     def begin(self) -> dict[str, Any]:
         """Before a batch is made."""
-        now = rng.get_all_states()
-        self._apart.update(name for name, state in now.items() if state != self._after[name])
+        now = rng.look()
+        self._apart |= rng.moved(self._after, now)
         return now
 
     def end(self, number: int, before: dict[str, Any]) -> None:
         """After it was made."""
-        self._after = rng.get_all_states()
-        both = {n for n in self._apart if self._after[n] != before[n]}
+        self._after = rng.look()
+        both = self._apart & rng.moved(before, self._after)
         if both:
-            self.found.append([number, {n: before[n] for n in sorted(both)}])
+            found = rng.as_plain(before)
+            self.found.append([number, {n: found[n] for n in sorted(both)}])
             self._apart -= both
 
 

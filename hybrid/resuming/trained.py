@@ -114,7 +114,7 @@ class Trained:
             yield from ((path, block) for path, block in _blocks(net, key) if isinstance(block, HybridBlock))
 
     def _attributes(self, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-        """Attributes that blocks of the program's own classes have besides every block's, such as counters, those that can be kept."""
+        """Attributes of their own that blocks of the program's classes have, such as counters, where they can be kept."""
         found = {}
         for key, net in self._nets.items():
             for path, block in _blocks(net, key):

@@ -162,7 +162,7 @@ def drawn_in(workers: int, **settings: Any) -> Program:
 
 
 def order_of_its_own(at: Break) -> Weights:
-    """What comes ahead of the batches of an epoch is done once, however often the epoch is begun."""
+    """Lines ahead of the batches of an epoch are done once, however often the epoch is begun."""
     net, trainer = made("rmsprop", learning_rate=0.05)
     run = at.training(net=net, trainer=trainer)
     for epoch in run.epochs(EPOCHS):

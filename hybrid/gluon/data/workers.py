@@ -343,11 +343,11 @@ class ThreadWorkers:
     def _make(self, indices: Any, seed: int, mode: tuple[bool, bool]) -> Any:
         np_mode.set_mode(mode)
         rng.reseed_here(seed)
-        before = rng.global_states()
+        before = rng.look()
         try:
             return self._batchify([self._dataset[i] for i in indices])
         finally:
-            self.draws = self.draws or rng.global_states() != before
+            self.draws = self.draws or bool(rng.moved(before, rng.look()) - {"engine"})
 
     def drop(self, key: Future[Any]) -> None:
         """A batch that nobody will ask for."""
