@@ -161,6 +161,27 @@ def drawn_in(workers: int, **settings: Any) -> Program:
     return program
 
 
+class Noisy(gluon.data.Dataset):
+    """Draws from what a thread has for itself."""
+
+    def __len__(self) -> int:
+        return len(X)
+
+    def __getitem__(self, i: int) -> Any:
+        return nd.array(X[i]) * mx.random.uniform(shape=(1,)), Y[i]
+
+
+def drawn_in_threads(at: Break) -> Weights:
+    net, trainer = made()
+    data = DataLoader(Noisy(), 4, shuffle=True, num_workers=3, thread_pool=True)
+    run = at.training(net=net, trainer=trainer)
+    for _ in run.epochs(EPOCHS):
+        for x, y in run.batches(data):
+            step(net, trainer, x, y)
+            at()
+    return weights(net)
+
+
 def order_of_its_own(at: Break) -> Weights:
     """Lines ahead of the batches of an epoch are done once, however often the epoch is begun."""
     net, trainer = made("rmsprop", learning_rate=0.05)
@@ -341,6 +362,7 @@ GLUON: dict[str, Program] = {
     "drawn here": drawn_in(0),
     "drawn in workers": drawn_in(2),
     "drawn ahead": drawn_in(2, auto_reload=True),
+    "drawn in threads": drawn_in_threads,
     "order": order_of_its_own,
     "rollover": rolling_over,
     "thawing": thawing,
@@ -476,6 +498,25 @@ def test_random_numbers_of_a_sampler_are_not_kept_silently(tmp_path: Path, caplo
 
     start(all_the_same, Break(tmp_path, 0))
     assert "going on all the same" in caplog.text
+
+
+def test_threads_that_draw_from_what_all_share_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    net, _ = made()
+    for data, told in ((Noisy(), 0), (Varied(), 1)):
+        run = Training(tmp_path / str(told), net=net)
+        for _ in run.epochs(1):
+            list(run.batches(DataLoader(data, 4, num_workers=2, thread_pool=True)))
+        assert caplog.text.count("were drawn while threads made batches") == told
+
+
+def test_sentences_in_other_buckets_stand_nowhere() -> None:
+    def make(lines: int) -> Any:
+        return mx.rnn.BucketSentenceIter([[1, 2, 3]] * lines, 2, [3])
+
+    with pytest.raises(
+        MXNetError, match=re.escape("got a place in buckets of [6] sentences, wanted one in buckets of [4]")
+    ):
+        make(4)._stand(make(6)._standing())
 
 
 def test_a_trainer_that_is_not_kept_is_refused(tmp_path: Path) -> None:

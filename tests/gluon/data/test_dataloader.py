@@ -244,12 +244,12 @@ def test_an_abandoned_loader_ends_its_workers() -> None:
 
 
 def test_workers_draw_different_but_repeatable_numbers() -> None:
-    def run() -> list[Any]:
+    def run(workers: int = 2) -> list[Any]:
         np.random.seed(5)
-        return list(data.DataLoader(Numbers(4), 1, batchify_fn=draw, num_workers=2))
+        return list(data.DataLoader(Numbers(4), 1, batchify_fn=draw, num_workers=workers))
 
     first, second = run(), run()
-    assert [b[1:] for b in first] == [b[1:] for b in second]
+    assert [b[1:] for b in first] == [b[1:] for b in second] == [b[1:] for b in run(3)]
     assert len({b[1] for b in first}) == 4
     assert first[0][0] == first[2][0] != first[1][0] == first[3][0]
     np.random.seed(5)
