@@ -43,7 +43,7 @@ def taken(value: Any, where: str, arrays: dict[str, np.ndarray], depth: int = 0)
         return {"is": "dict", "of": [[inner(k, k), inner(v, k)] for k, v in value.items()]}
     for name, kind in CONTAINERS.items():
         if isinstance(value, kind):
-            parts = sorted(value, key=repr) if kind is set else value
+            parts: Any = sorted(value, key=repr) if kind is set else value  # pyright: ignore[reportCallIssue, reportArgumentType]
             return {"is": name, "of": [inner(part, i) for i, part in enumerate(parts)]}
     if isinstance(value, np.random.RandomState):
         return {"is": "RandomState", "of": inner(value.get_state(legacy=True), "state")}
@@ -73,7 +73,7 @@ def given_back(value: Any, held: Any, where: str, arrays: Mapping[str, np.ndarra
     Raises MXNetError where it is another thing."""
     if not isinstance(held, dict):
         return held
-    kind, of = held["is"], held.get("of")
+    kind, of = held["is"], held.get("of", ())
 
     def inner(now: Any, part: Any, name: Any) -> Any:
         return given_back(now, part, f"{where}[{name!r}]", arrays)
@@ -100,15 +100,11 @@ def given_back(value: Any, held: Any, where: str, arrays: Mapping[str, np.ndarra
         parts = list(value) if isinstance(value, list | tuple | deque) else []
         parts += [None] * (len(of) - len(parts))
         content = [inner(parts[i], part, i) for i, part in enumerate(of)]
-        if kind in ("tuple", "set") or not isinstance(value, CONTAINERS[kind]):
-            made = CONTAINERS[kind](content)
-            if kind != "set" or not isinstance(value, set):
-                return made
-            value.clear()
-            value.update(made)
-            return value
-        value.clear()
-        value.extend(content)
+        if kind == "tuple" or not isinstance(value, CONTAINERS[kind]):
+            return CONTAINERS[kind](content)
+        now: Any = value
+        now.clear()
+        (now.update if kind == "set" else now.extend)(content)
         return value
     if kind == "RandomState" and isinstance(value, np.random.RandomState):
         value.set_state(inner(None, of, "state"))

@@ -37,7 +37,7 @@ class Trained:
         self._nets = dict(_named(net, Block, "net"))
         self._trainers: list[Any] = [one for _, one in _named(trainer, Trainer, "trainer")]
         self._module = None if module is None else _with_weights(module)
-        self._outer = module
+        self._outer: Any = module
         self._asked = self._asked_now()
         self._begun = self._attributes({})
 
@@ -118,7 +118,7 @@ class Trained:
         found = {}
         for key, net in self._nets.items():
             for path, block in _blocks(net, key):
-                if type(block).__module__.partition(".")[0] == __package__.partition(".")[0]:
+                if type(block).__module__.partition(".")[0] == __name__.partition(".")[0]:
                     continue
                 for name, value in vars(block).items():
                     if name not in BLOCK:

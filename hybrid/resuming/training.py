@@ -231,7 +231,7 @@ class Training:
             drawn = Drawn([])
         changed = self._check_length(data, done)
         source = iter(data)
-        replayed = dict(drawn.found) if found is not None else {}
+        replayed: dict[int, Any] = {number: states for number, states in drawn.found} if found is not None else {}
         for i in range(done):
             if i in replayed:
                 rng.set_all_states(replayed[i])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -225,7 +226,7 @@ def thawing(at: Break) -> Weights:
         for x, y in run.batches(loader(shuffle=True)):
             step(net, trainer, x, y)
             at()
-        optimizer.lr *= 0.7
+        optimizer.lr = (optimizer.lr or 0) * 0.7
         optimizer.momentum = 0.5
     return weights(net)
 
@@ -264,13 +265,17 @@ def keeping_its_own(at: Break) -> Weights:
     means = {name: p.data().copy() for name, p in net.collect_params().items()}
     own: dict[str, Any] = {"step": 0, "best": (-1.0, -1), "hidden": None, "scores": []}
     rows, accuracy, generator = list(range(len(X))), mx.metric.Accuracy(), np.random.default_rng(1)
+    seen, last, python = set(), deque(maxlen=3), random.Random(2)
     keep = {"own": own, "means": means, "rows": rows, "accuracy": accuracy, "generator": generator}
+    keep.update(seen=seen, last=last, python=python)
     run = at.training(net=net, trainer=trainer, keep=keep)
     for epoch in run.epochs(EPOCHS):
         random.shuffle(rows)
         accuracy.reset()
         for chosen in run.batches([rows[i : i + 4] for i in range(0, 20, 4)]):
             own["step"] += 1
+            seen.add(chosen[0])
+            last.append(chosen[1] + python.random())
             trainer.set_learning_rate(0.1 * min(1, own["step"] / 8) * generator.uniform(0.9, 1))
             x, y = nd.array(X[chosen]), nd.array(Y[chosen])
             own["hidden"] = x if own["hidden"] is None else 0.5 * own["hidden"] + x
@@ -282,6 +287,7 @@ def keeping_its_own(at: Break) -> Weights:
         own["scores"].append(accuracy.get()[1])
         own["best"] = max(own["best"], (accuracy.get()[1], epoch))
     told = {"scores": np.array(own["scores"]), "best": np.array(own["best"]), "step": np.array(own["step"])}
+    told.update(seen=np.array(sorted(seen)), last=np.array(last))
     return {**weights(net), **told, **{f"mean {name}": a.asnumpy() for name, a in means.items()}}
 
 
@@ -479,7 +485,7 @@ def test_a_fit_that_begins_later_goes_on(tmp_path: Path) -> None:
     np.savetxt(tmp_path / "label.csv", Y)
 
     def program(at: Break) -> Weights:
-        files = {"data_csv": tmp_path / "data.csv", "label_csv": tmp_path / "label.csv"}
+        files: dict[str, Any] = {"data_csv": tmp_path / "data.csv", "label_csv": tmp_path / "label.csv"}
         data = mx.io.CSVIter(**files, data_shape=(4,), batch_size=4)
         return fitted(mx.mod.Module(symbol()), data, at, begin_epoch=3, num_epoch=6)
 
