@@ -97,7 +97,7 @@ def compile(
     from hybrid.core.op import Spec
     from hybrid.formats.files import move, scratch
 
-    from .cases import _example
+    from .openings import as_example
     from .domains import numbers_taken
     from .draws import draw
     from .engines import NativeEngine
@@ -129,7 +129,7 @@ def compile(
         n for n, s in wanted.items() if s is None or s.shape is None or any(type(d) is not int for d in s.shape)
     ]:
         shapes = {n: wanted[n].shape if wanted[n] else None for n in lacking}
-        raise SizesWanted({n: _example(s) for n, s in shapes.items()})
+        raise SizesWanted({n: as_example(s) for n, s in shapes.items()})
     known = numbers_taken(opened.native.infer(wanted))
     feeds = {**draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed), **arrays}
     complete = native.complete(feeds)

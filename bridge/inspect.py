@@ -40,6 +40,7 @@ from .models import (
 from .opsets import check_opset, default_opset, newest
 from .pipeline.labels import labels_of
 from .provenance import read_facts
+from .fitting import misfits
 from .settle import with_sizes_beside
 
 
@@ -334,7 +335,8 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         inferred = model.infer(specs)
     except MXNetError as error:
         if not problems:
-            problems = [converters.Problem(model.name, "", str(error))]
+            said = misfits(model, specs, error) or [str(error)]
+            problems = [converters.Problem(model.name, "", reason) for reason in said]
     else:
         nodes = {n.name: n for n in graph.variables()}
         seen = {n: inferred.spec(Entry(nodes[n])) for n in free}

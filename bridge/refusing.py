@@ -15,9 +15,10 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import is_known
 from hybrid.ir.graph import Entry, Graph, Node
 
+from .fitting import SIDES
 from .models import ONNX, Model
 from .paths import BadInput
-from .settle import example, settle_inputs
+from .settle import settle_inputs, sizes_for
 
 MOST = 3
 """Places to cut at that are proposed together."""
@@ -146,4 +147,4 @@ def _try(
 
 
 def _made_up(model: Model, name: str) -> Spec:
-    return Spec(tuple(int(d) for d in example(model, name).split(",")))
+    return Spec(tuple(d if isinstance(d, int) else SIDES[0] for d in sizes_for(model, name)))

@@ -17,11 +17,13 @@ from .draws import KINDS, Kind
 from .engines import Engine, NativeEngine, engine_for
 from .expected import cases_for_both, hold_against, renamed, specs_of, with_inputs, with_recording
 from .faces.notebook import listener
+from .fitting import misfits
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .judge import check
 from .models import BadInput, Model, check_dtypes, holds_parameters, open_model
 from .paths import one_or_more
+from .pipeline.carried import with_steps_of
 from .precision.beside import DRAWS, hold_beside, quantized_side, ranges_held
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
@@ -113,6 +115,12 @@ def verify(
     inputs = specs_of(recording) if recording is not None else loaded(inputs, second if is_runner(a) else first)
     specs, arrays = as_specs(inputs)
     first, second = (m if is_runner(source) else m.inferring(specs) for m, source in ((first, a), (second, b)))
+    if not (is_runner(a) or is_runner(b)) and (first.graph is None) != (second.graph is None):
+        # what the file does with pictures and scores, the network beside it does too
+        network, file = (first, second) if second.graph is None else (second, first)
+        theirs = names if second is file else {m: n for n, m in (names or {}).items()}
+        network, specs, ranges = with_steps_of(network, file, specs, ranges, theirs, behind=not names_of_outputs)
+        first, second = (network, file) if second is file else (file, network)
     quantized = (
         None if is_runner(a) or is_runner(b) or limits or expected is not None else quantized_side(first, second)
     )
@@ -142,7 +150,8 @@ def verify(
                 own = Cases(left, right, {**specs, **more}, values, files=sources_of(further), **told)
                 cases.append(own.case(seed + number))
         except MXNetError as error:
-            problems = [p for m in (first, second) if m.graph is not None for p in check_dtypes(m, specs)]
+            own = [m for m in (first, second) if m.graph is not None]
+            problems = [p for m in own for p in check_dtypes(m, specs) or misfits(m, specs, error)]
             if problems:
                 raise BadInput(*problems) from error
             raise

@@ -53,6 +53,14 @@ Crop = Annotated[str | None, typer.Option(help="HEIGHTxWIDTH of the middle that 
 PreprocessInput = Annotated[
     str | None, typer.Option(help="The input that takes pictures, of several.", rich_help_panel=BEFORE)
 ]
+Twice = Annotated[
+    bool,
+    typer.Option(
+        "--twice",
+        help="Insist on --unit, --mean, --scale, --std where the network does that by itself.",
+        rich_help_panel=BEFORE,
+    ),
+]
 Softmax = Annotated[bool, typer.Option("--softmax", help="Scores become probabilities.", rich_help_panel=BEHIND)]
 Argmax = Annotated[bool, typer.Option("--argmax", help="The best class in place of scores.", rich_help_panel=BEHIND)]
 TopK = Annotated[
@@ -102,6 +110,7 @@ class Before:
     resize: Resize = None
     crop: Crop = None
     preprocess_input: PreprocessInput = None
+    twice: Twice = False
 
     def read(self) -> Preprocess | None:
         """Read them; None where they ask for nothing. Raises BadInput."""
@@ -116,7 +125,10 @@ class Before:
             scale=parse_numbers("scale", self.scale),
             std=parse_numbers("std", self.std),
             input=self.preprocess_input,
+            twice=self.twice,
         )
+        if self.twice and not any((self.unit, self.mean, self.scale, self.std)):
+            raise BadInput("--twice insists on --unit, --mean, --scale or --std: add one of them, or leave it out")
         if self.preprocess_input is not None and not found:
             raise BadInput(
                 "--preprocess-input says where, and nothing says what: add --uint8, --mean, --layout or others"

@@ -14,6 +14,7 @@ from converters.forms import PLAIN, Forms, for_training
 from converters.training import training_form
 from hybrid.core.attrs import is_float
 from hybrid.core.op import Spec
+from hybrid.core.shapes import is_known
 from hybrid.ir.graph import Entry
 from hybrid.passes.strip_labels import label_names
 
@@ -26,11 +27,11 @@ from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import one_or_more
 from ..pipeline.labels import as_metadata
-from ..pipeline.postprocess import postprocessed
+from ..pipeline.postprocess import as_facts, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import Recording, load_recording
 from ..renaming import with_new_names
-from ..settle import freed, held_inputs, settle_inputs
+from ..settle import freed, held_inputs, settle_inputs, unvarying
 from .asked import Proof, Wanted
 
 
@@ -95,7 +96,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         model = model.inferring(specs)
     model, stored = freed(model, one_or_more(wanted.free) or ())
     specs, axes = stored | specs, wanted.dynamic
-    facts = as_metadata(wanted.postprocess.labels) if wanted.postprocess else {}
+    facts = as_metadata(wanted.postprocess.labels) | as_facts(wanted.postprocess) if wanted.postprocess else {}
     if wanted.preprocess:
         prepared = preprocessed(model, wanted.preprocess, specs, axes, proof.ranges or {})
         model, specs, axes = prepared[:3]
@@ -162,6 +163,10 @@ def _sized(
         specs = settle_inputs(model, fixed_batch(model, specs, given, dynamic, batch), dynamic)
     elif batch is not None:
         dynamic = dynamic_batch(model, specs, dynamic)
+    if dynamic and all(is_known(s.shape) for s in specs.values()):
+        problems = unvarying(model, other_sizes(specs, dynamic), dynamic)
+        if problems:
+            raise BadInput(*problems)
     return specs, dynamic
 
 

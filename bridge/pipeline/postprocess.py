@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ..models import Model
 from ..paths import BadInput, listed
 from .nodes import apply
 
+KEY = "gluonnx.postprocess"
 SOFTMAXES = (
     "SoftmaxOutput",
     "softmax",
@@ -55,6 +57,12 @@ class Postprocess:
 
     def __bool__(self) -> bool:
         return self.softmax or self.argmax or self.top_k is not None or bool(self.labels)
+
+
+def as_facts(wanted: Postprocess) -> dict[str, str]:
+    """The member of a file's metadata that says what it does behind its network; none where it does nothing there."""
+    steps = {n: v for n, v in asdict(wanted).items() if n != "labels" and v not in (None, False)}
+    return {KEY: json.dumps(steps, sort_keys=True)} if steps.keys() & {"softmax", "argmax", "top_k"} else {}
 
 
 def postprocessed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> Model:

@@ -1,0 +1,79 @@
+"""Steps that an ONNX file says it does before and behind its network, put around that network where it is compared with the file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from hybrid.core.op import Spec
+
+from ..models import Model, specs_of_onnx
+from ..openings import sized
+from ..paths import BadInput
+from .postprocess import KEY as BEHIND
+from .postprocess import Postprocess, postprocessed
+from .preprocess import KEY as BEFORE
+from .preprocess import Preprocess, Ranges, preprocessed
+
+Steps = TypeVar("Steps", Preprocess, Postprocess)
+
+
+class Carried(NamedTuple):
+    """A network with the steps of a file around it."""
+
+    model: Model
+    specs: dict[str, Spec]
+    """What is known of its inputs."""
+    ranges: Ranges
+
+
+def said_by(file: Model, kind: type[Steps], key: str) -> Steps | None:
+    """The steps that a file's metadata tell under a key; None where they tell nothing. Raises BadInput for what cannot be read."""
+    text = next((p.value for p in file.proto.metadata_props if p.key == key), "") if file.proto is not None else ""
+    if not text:
+        return None
+    try:
+        told: Any = json.loads(text)
+        return kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in told.items()})
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise BadInput(
+            f"{file.name}: its metadata say under {key} what it does, in words that this release of gluonnx does not know: "
+            f"{text[:80]}"
+        ) from None
+
+
+def with_steps_of(
+    model: Model,
+    file: Model,
+    specs: Mapping[str, Spec],
+    ranges: Ranges | None,
+    names: Mapping[str, str] | None = None,
+    behind: bool = True,
+) -> Carried:
+    """A network with the steps that an ONNX file of this package does before and behind it. specs, ranges: what is given of inputs,
+    by the name of either side. names: the file's names of the network's inputs. behind: False leaves out what is behind it.
+
+    Raises BadInput where the steps do not go with the network."""
+    found = dict(specs)
+    limits = dict(ranges or {})
+    before = said_by(file, Preprocess, BEFORE)
+    if before is not None and before.input is not None and model.graph is not None and file.proto is not None:
+        declared = specs_of_onnx(file.proto)
+        theirs = (names or {}).get(before.input, before.input)
+        theirs = theirs if theirs in declared else next(iter(declared), theirs) if len(declared) == 1 else theirs
+        own = {n: s for n, s in found.items() if n in model.variables()}
+        picture = found.get(before.input) or found.get(theirs) or sized(file).get(theirs, Spec())
+        if picture.shape is not None and any(isinstance(d, str) for d in picture.shape):
+            picture = Spec()
+        dtype = picture.dtype or declared.get(theirs, Spec()).dtype
+        made = preprocessed(model, before, {**own, before.input: Spec(picture.shape, dtype)}, {}, limits)
+        model, limits = made.model, dict(made.ranges)
+        if not {before.input, theirs} & set(found):
+            found[before.input] = made.specs[before.input]
+    after = said_by(file, Postprocess, BEHIND) if behind else None
+    if after is not None:
+        known = {n: s for n, s in found.items() if n in model.variables()}
+        model = postprocessed(model, after, known)
+    return Carried(model, found, limits)
