@@ -97,13 +97,13 @@ def compile(
     from hybrid.core.op import Spec
     from hybrid.formats.files import move, scratch
 
-    from .openings import as_example
     from .domains import numbers_taken
     from .draws import draw
     from .engines import NativeEngine
     from .inputs import as_specs, loaded, sources_of
     from .job import check_target
     from .models import describe, described, hold_dtypes, open_model, specs_of_onnx
+    from .openings import as_example
 
     start = time.perf_counter()
     opened = open_model(os.fspath(model), params)

@@ -110,7 +110,7 @@ class Stem(NamedTuple):
 
     @property
     def expects(self) -> Domain | None:
-        """Numbers that come out of it as small ones, about from -1 to 1; None where it does not make small numbers of larger ones."""
+        """Numbers that come out of it as small ones, about from -1 to 1; None where it does not make small ones of larger ones."""
         if not 0 < abs(self.factor) < 0.5:
             return None
         low, high = sorted(((-1 - self.shift) / self.factor, (1 - self.shift) / self.factor))

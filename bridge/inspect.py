@@ -23,6 +23,7 @@ from hybrid.ops.absent import ABSENT
 from hybrid.passes.strip_labels import label_names
 
 from .fallbacks import FallbackCount, fallbacks_of
+from .fitting import misfits
 from .importing import not_in_mxnet
 from .inputs import Given, Inputs, as_specs, loaded
 from .models import (
@@ -40,7 +41,6 @@ from .models import (
 from .opsets import check_opset, default_opset, newest
 from .pipeline.labels import labels_of
 from .provenance import read_facts
-from .fitting import misfits
 from .settle import with_sizes_beside
 
 

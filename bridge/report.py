@@ -90,9 +90,12 @@ def convert_table(result: ConvertResult) -> Page:
 
 
 def _rewritten(result: ConvertResult) -> str:
-    """Words behind a verdict that is of the file before it was rewritten."""
+    """Words behind a verdict that is of the file before it was rewritten: how far off the file itself is."""
     accuracy = getattr(result, "accuracy", None)
-    return "" if accuracy is None else f" before it became {accuracy.precision}"
+    if accuracy is None:
+        return ""
+    off = f"; as {accuracy.precision} {accuracy.apart}" if accuracy.apart else ""
+    return f" before it became {accuracy.precision}{off}"
 
 
 def _accuracy(result: ConvertResult | VerifyResult, whole: bool) -> list[Block]:
@@ -136,7 +139,6 @@ def convert_brief(result: ConvertResult) -> Page:
     out += [f"{listed(result.pruned)} (not read at inference)"] if result.pruned else []
     if out:
         parts.append(Line(f"left out: {'; '.join(out)}"))
-    parts += _accuracy(result, False)
     parts += outcome_lines(result.targets)
     notes = list(result.warnings)
     if result.unused:
@@ -145,7 +147,10 @@ def convert_brief(result: ConvertResult) -> Page:
         more = f" (and {len(notes) - 1} more: -v)" if notes[1:] else ""
         parts.append(Line(f"note: {notes[0]}{more}", "warn"))
     if result.verification is not None and result.verification.runs:
-        parts.append(Line(basis(result.verification, result.inputs)))
+        accuracy = getattr(result, "accuracy", None)
+        before = "" if accuracy is None else f"before it became {accuracy.precision}: "
+        parts.append(Line(f"{before}{basis(result.verification, result.inputs)}"))
+    parts += _accuracy(result, False)
     return _page(result, parts, _rewritten(result))
 
 

@@ -65,10 +65,42 @@ TROUBLES = (
         ),
     ),
     Trouble(
+        "unrolled",
+        "A network is unrolled for another number of steps",
+        BAD_INPUT,
+        r"the symbol is unrolled for \d+ steps",
+        "data (1, 16, 1): the symbol is unrolled for 8 steps (split0 cuts axis 1 of data into 8 pieces of size 1) and takes no "
+        "other number of them; give --input data:1,8,1, or for 16 steps convert the symbol made for that length, with the same "
+        "parameters (unroll(16, ...), or sym_gen(16) of a BucketingModule)",
+        "`unroll(n, ...)` of a cell writes every step into the graph, so that a symbol is for one length, and that axis cannot "
+        "stay open. A `BucketingModule` has a symbol for each bucket, which share their parameters; `do_checkpoint` writes that of "
+        "the bucket that came last.",
+        (
+            "Convert the symbol of the length that is wanted, with the parameters that there are: "
+            "[one length of a BucketingModule](tutorials/training-script.md#bucketingmodule-to-onnx-one-length).",
+            "For a length that stays open train with a fused cell (`FusedRNNCell`, `gluon.rnn.LSTM`), which is one operator for "
+            "all lengths.",
+        ),
+    ),
+    Trouble(
+        "scaled-twice",
+        "Pictures are scaled by the network already",
+        BAD_INPUT,
+        r"prepares \S+ by itself",
+        "the network prepares data by itself, as (data - 127.5) * 0.0078125, and expects numbers from 0 to 255: with mean and std "
+        "that is done twice, and it gets numbers from -0.996 to 0.996; leave these out, or insist with --twice (twice=True)",
+        "The first operators of the symbol subtract and divide already, as in InsightFace's networks. Done before them too, all "
+        "pictures look nearly alike to the network, and its answers are wrong, in MXNet as in the file: no comparison shows that.",
+        (
+            "Leave out `--unit`, `--mean`, `--scale` and `--std`: `--uint8` and `--layout NHWC` go without them.",
+            "Where the network was trained so after all: `--twice`.",
+        ),
+    ),
+    Trouble(
         "channels",
         "The shape of an input does not fit the weights",
         BAD_INPUT,
-        r"channels, and the first convolution|try --input",
+        r"channels, and the first convolution|try --input|shapes are given as the file takes them",
         "data (1, 4, 32, 32): 4 channels, and the first convolution (conv0) wants 3; try --input data:1,3,32,32",
         "The parameters were made for another shape. Often the axes are in another order: MXNet's pictures are "
         "(N, C, H, W).",

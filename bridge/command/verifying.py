@@ -15,7 +15,7 @@ from ..models import open_with
 from ..paths import BadInput
 from .groups import grouped
 from .options import Comparing, Feeding, General, OutputsOption, read_images, read_inputs
-from .shell import NOT_EQUIVALENT, RUNTIME, errors, print_result, progress, status_of
+from .shell import NOT_EQUIVALENT, RUNTIME, SAYS_LITTLE, errors, print_result, progress, status_of
 from .target_options import VerifyTargetOption, targets_page
 
 
@@ -50,6 +50,8 @@ def verify(
             told = {"inputs": sizes, "seed": comparing.seed, "ranges": ranges, "tolerance": comparing.tolerance}
             on_targets = bridge.verify_targets(first, target, progress=tell, **told)
             status = NOT_EQUIVALENT if on_targets.wrong else RUNTIME if on_targets.failed and "all" not in target else 0
+            if not status and not on_targets.run:  # what fits by its profile proves no numbers
+                status = SAYS_LITTLE
             print_result(on_targets.as_dict(), as_json, lambda: targets_page(on_targets), report_to, status=status)
             raise typer.Exit(status)
         first = open_with(a, params)

@@ -1,8 +1,7 @@
-"""Steps that an ONNX file says it does before and behind its network, put around that network where it is compared with the file."""
+"""Steps that an ONNX file says it does before and behind its network, put around that network to compare it with the file."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar

@@ -26,9 +26,9 @@ from hybrid.ops.resample import LINEAR
 from hybrid.passes.strip_labels import label_names
 
 from ..domains import PIXELS, expected, stem_of
+from ..fitting import fitting_side
 from ..models import Model, split_inputs
 from ..paths import BadInput, listed
-from ..fitting import fitting_side
 from ..settle import first_layer, unknown_names, with_sizes_beside
 from .nodes import apply
 
@@ -170,7 +170,9 @@ def preprocessed(
         problems.append(f"bgr turns the order of channels, and {name} {show(shape)} has one")
     again = again_done(model, name, wanted)
     if again and not wanted.twice:
-        problems.append(f"{again}; leave that out, or insist with --twice (twice=True)")
+        problems.append(
+            f"{again}; leave {'these' if ' and ' in again else 'this'} out, or insist with --twice (twice=True)"
+        )
     if problems:
         raise BadInput(*problems)
     made = _Steps(model, name, wanted, layout, network, channels)
@@ -404,8 +406,8 @@ def _other_layout(model: Model, name: str, shape: Sequence[int], layout: str) ->
         return []
     turned = ",".join(str(shape[other.index(axis)]) for axis in layout)
     return [
-        f"{name} {show(tuple(shape))}: the file takes {layout}, and so this is a picture of {got} channels, where the network takes "
-        f"{wanted}; shapes are given as the file takes them: --input {name}:{turned}"
+        f"{name} {show(tuple(shape))}: the file takes {layout}, and so this has {got} channels, where the network takes {wanted}; "
+        f"shapes are given as the file takes them: --input {name}:{turned}"
     ]
 
 
@@ -434,7 +436,7 @@ def again_done(model: Model, name: str, wanted: Preprocess) -> str:
         return ""
     gets = f"{low.min():.3g} to {high.max():.3g}"
     return (
-        f"the network prepares {name} by itself ({own.how}) and expects numbers from {own.low:.4g} to {own.high:.4g}: with "
+        f"the network prepares {name} by itself, as {own.how}, and expects numbers from {own.low:.4g} to {own.high:.4g}: with "
         f"{' and '.join(again)} that is done twice, and it gets numbers from {gets}"
     )
 
@@ -460,8 +462,8 @@ def _own_scaling(model: Model, name: str) -> _Scaling | None:
         if own.high <= TWICE:
             return None
         shift = -stem.shift / stem.factor
-        moved = f"({name} {'-' if shift > 0 else '+'} {abs(shift):.4g})" if shift else name
-        return _Scaling(own.low, own.high, stem.shift != 0, f"{moved} * {stem.factor:.4g}")
+        moved = f"({name} {'-' if shift > 0 else '+'} {abs(shift):.6g})" if shift else name
+        return _Scaling(own.low, own.high, stem.shift != 0, f"{moved} * {stem.factor:.7g}")
     following = readers.get((id(stem.last), 0), ())
     if stem.factor != 1 or stem.shift or len(following) != 1 or following[0][1]:
         return None
@@ -474,9 +476,7 @@ def _own_scaling(model: Model, name: str) -> _Scaling | None:
         return None
     spread = np.sqrt(variance.astype(np.float64))
     low, high = float(np.min(mean - 2 * spread)), float(np.max(mean + 2 * spread))
-    return _Scaling(
-        low, high, True, f"{node.name} has seen numbers around {np.mean(mean):.3g}, {np.mean(spread):.3g} apart"
-    )
+    return _Scaling(low, high, True, f"{node.name} does by moving_mean and moving_var")
 
 
 def _numbers(value: Numbers | None) -> tuple[float, ...] | None:

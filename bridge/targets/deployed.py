@@ -142,6 +142,11 @@ class TargetsResult:
         return tuple(o.target for o in self.outcomes if o.verdict == DIFFERS)
 
     @property
+    def run(self) -> tuple[str, ...]:
+        """The targets that the file was run on; of others the profile alone speaks."""
+        return tuple(o.target for o in self.outcomes if o.release)
+
+    @property
     def failed(self) -> tuple[str, ...]:
         """The targets that do not take the file, or give other numbers."""
         return tuple(o.target for o in self.outcomes if not o.good)
@@ -152,6 +157,7 @@ class TargetsResult:
             "model": self.model,
             "opset": self.opset,
             "outcomes": [o.as_dict() for o in self.outcomes],
+            "run": list(self.run),
             "wrong": list(self.wrong),
             "failed": list(self.failed),
             "seconds": self.seconds,

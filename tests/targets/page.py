@@ -190,6 +190,7 @@ def _profiles(profiles: Mapping[str, Profile]) -> str:
     for p in profiles.values():
         text.append(f"**{p.name}**: " + "; ".join(p.sources) + ".")
         notes = [*p.quirks, *(f"{name}: {words}" for name, words in p.wrong.items())]
+        notes = [f"not run here: {p.not_run}", *notes] if p.not_run else notes
         if p.lacks:
             notes.append("lacks " + ", ".join(p.lacks))
         if p.rounding:
