@@ -88,7 +88,8 @@ TROUBLES = (
         BAD_INPUT,
         r"prepares \S+ by itself",
         "the network prepares data by itself, as (data - 127.5) * 0.0078125, and expects numbers from 0 to 255: with mean and std "
-        "that is done twice, and it gets numbers from -0.996 to 0.996; leave these out, or insist with --twice (twice=True)",
+        "that is done twice, and it gets numbers from -0.996 to 0.996; leave that to the network, or insist with --twice "
+        "(twice=True)",
         "The first operators of the symbol subtract and divide already, as in InsightFace's networks. Done before them too, all "
         "pictures look nearly alike to the network, and its answers are wrong, in MXNet as in the file: no comparison shows that.",
         (

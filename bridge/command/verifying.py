@@ -13,6 +13,7 @@ from .. import report
 from ..inputs import parse_names
 from ..models import open_with
 from ..paths import BadInput
+from ..pipeline.preprocess import taken_by
 from .groups import grouped
 from .options import Comparing, Feeding, General, OutputsOption, read_images, read_inputs
 from .shell import NOT_EQUIVALENT, RUNTIME, SAYS_LITTLE, errors, print_result, progress, status_of
@@ -56,14 +57,16 @@ def verify(
             raise typer.Exit(status)
         first = open_with(a, params)
         second = None if b is None else open_with(b, params)
-        specs, pictures = read_images(first, feeding.image, read_inputs(first, feeding.input, feeding.inputs), ranges)
+        # inputs are those of the file where one prepares pictures itself, which the network beside it then does too
+        fed = second if second is not None and taken_by(second.proto) and not taken_by(first.proto) else first
+        specs, pictures = read_images(fed, feeding.image, read_inputs(fed, feeding.input, feeding.inputs), ranges)
         result = bridge.verify(
             first,
             second,
             inputs=specs,
             names=parse_names(map or ()),
             ranges=ranges,
-            **comparing.read(first, specs, pictures),
+            **comparing.read(fed, specs, pictures),
             runs=runs,
             outputs=outputs,
             layers=report_to is not None,

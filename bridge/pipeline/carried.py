@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, NamedTuple, TypeVar
 
 from hybrid.core.op import Spec
@@ -16,6 +17,8 @@ from .postprocess import Postprocess, postprocessed
 from .preprocess import KEY as BEFORE
 from .preprocess import Preprocess, Ranges, preprocessed
 
+KINDS = {"layout": str, "input": str, "output": str, "top_k": int, "axis": int}
+"""What fields of steps are, where they are said and their defaults do not show it."""
 Steps = TypeVar("Steps", Preprocess, Postprocess)
 
 
@@ -35,7 +38,14 @@ def said_by(file: Model, kind: type[Steps], key: str) -> Steps | None:
         return None
     try:
         told: Any = json.loads(text)
-        return kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in told.items()})
+        found = kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in told.items()})
+        for field in fields(kind):
+            wanted = bool if isinstance(field.default, bool) else KINDS.get(field.name, object)
+            if (value := getattr(found, field.name)) is not None and not isinstance(value, wanted):
+                raise TypeError(f"{field.name}: {value!r}")
+        if isinstance(found, Preprocess):
+            found.problems()
+        return found
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise BadInput(
             f"{file.name}: its metadata say under {key} what it does, in words that this release of gluonnx does not know: "

@@ -170,9 +170,7 @@ def preprocessed(
         problems.append(f"bgr turns the order of channels, and {name} {show(shape)} has one")
     again = again_done(model, name, wanted)
     if again and not wanted.twice:
-        problems.append(
-            f"{again}; leave {'these' if ' and ' in again else 'this'} out, or insist with --twice (twice=True)"
-        )
+        problems.append(f"{again}; leave that to the network, or insist with --twice (twice=True)")
     if problems:
         raise BadInput(*problems)
     made = _Steps(model, name, wanted, layout, network, channels)
