@@ -101,7 +101,7 @@ PIXELS = Domain(0, 255)
 
 
 class Stem(NamedTuple):
-    """What a graph's first operators make of an input x: x * factor + shift."""
+    """Outcome of a graph's first operators for an input x: x * factor + shift."""
 
     shift: float
     factor: float
@@ -121,7 +121,7 @@ class Stem(NamedTuple):
 
 
 def stem_of(readers: Mapping[tuple[int, int], Sequence[tuple[Node, int]]], variable: Node) -> Stem:
-    """What a graph's first operators make of a variable that nothing else reads. readers: as Graph.uses tells them."""
+    """Outcome of a graph's first operators for a variable that nothing else reads. readers: as Graph.uses tells them."""
     node, shift, factor = variable, 0.0, 1.0
     while True:
         following = readers.get((id(node), 0), ())

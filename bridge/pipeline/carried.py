@@ -18,7 +18,7 @@ from .preprocess import KEY as BEFORE
 from .preprocess import Preprocess, Ranges, preprocessed
 
 KINDS = {"layout": str, "input": str, "output": str, "top_k": int, "axis": int}
-"""What fields of steps are, where they are said and their defaults do not show it."""
+"""Types of the fields whose defaults do not show them, where they are said."""
 Steps = TypeVar("Steps", Preprocess, Postprocess)
 
 
@@ -27,7 +27,7 @@ class Carried(NamedTuple):
 
     model: Model
     specs: dict[str, Spec]
-    """What is known of its inputs."""
+    """Shapes and dtypes of its inputs, as far as they are known."""
     ranges: Ranges
 
 
@@ -38,7 +38,8 @@ def said_by(file: Model, kind: type[Steps], key: str) -> Steps | None:
         return None
     try:
         told: Any = json.loads(text)
-        found = kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in told.items()})
+        values: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in told.items()}
+        found = kind(**values)
         for field in fields(kind):
             wanted = bool if isinstance(field.default, bool) else KINDS.get(field.name, object)
             if (value := getattr(found, field.name)) is not None and not isinstance(value, wanted):

@@ -36,7 +36,7 @@ KEY = "gluonnx.preprocess"
 TWICE = 16
 """The largest number that a network expects, from which on it makes small numbers of pixels by itself."""
 NARROW = 8
-"""How many times narrower than what a network expects numbers are that were made small before."""
+"""Factor by which numbers that were made small before are narrower than those that a network expects, at least."""
 LAYOUTS = ("NCHW", "NHWC")
 Numbers = float | Sequence[float]
 Dynamic = Mapping[str, Mapping[int, str]]
@@ -440,7 +440,7 @@ def again_done(model: Model, name: str, wanted: Preprocess) -> str:
 
 
 class _Scaling(NamedTuple):
-    """What a network makes small numbers of by itself."""
+    """The numbers that a network makes small ones of by itself."""
 
     low: float
     high: float
@@ -450,7 +450,7 @@ class _Scaling(NamedTuple):
 
 
 def _own_scaling(model: Model, name: str) -> _Scaling | None:
-    """What the network makes small numbers of by itself; None where it does not, or it is not known."""
+    """The numbers that the network makes small ones of by itself; None where it makes none, or they are not known."""
     assert model.graph is not None
     readers = model.graph.uses()
     variable = next(n for n in model.graph.variables() if n.name == name)

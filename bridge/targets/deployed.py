@@ -121,8 +121,8 @@ class TargetsResult:
     >>> import gluonnx
     >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
     >>> result = gluonnx.verify_targets("model.onnx", ["onnxruntime"], inputs={"data": (1, 3)})
-    >>> result.model, result.opset, result.wrong, result.failed
-    ('model', 13, (), ())
+    >>> result.model, result.opset, result.run, result.wrong, result.failed
+    ('model', 13, ('onnxruntime',), (), ())
     >>> [outcome["verdict"] for outcome in result.as_dict()["outcomes"]]
     ['agrees']
     """

@@ -83,7 +83,7 @@ class Profile:
     install: str = ""
     """A command that installs it; empty where it is not run here."""
     not_run: str = ""
-    """Why it is not run here, and how it can be tried; empty for what is."""
+    """The reason why it is not run here, and a way to try it; empty for what is run."""
     own_types: bool = False
     """True where outputs have dtypes and ranks of its own: they are compared in those of the file."""
 
