@@ -7,15 +7,18 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
+from hybrid.core.attrs import is_half
 from hybrid.core.op import Spec
 
 from ..models import Model, specs_of_onnx
-from ..openings import sized
+from ..openings import is_open, sized
 from ..paths import BadInput
 from .postprocess import KEY as BEHIND
 from .postprocess import Postprocess, postprocessed
 from .preprocess import KEY as BEFORE
-from .preprocess import Preprocess, Ranges, preprocessed
+from .preprocess import Preprocess, Ranges, preprocessed, taken_by
 
 KINDS = {"layout": str, "input": str, "output": str, "top_k": int, "axis": int}
 """Types of the fields whose defaults do not show them, where they are said."""
@@ -54,6 +57,11 @@ def said_by(file: Model, kind: type[Steps], key: str) -> Steps | None:
         ) from None
 
 
+def widened(dtype: np.dtype | None) -> np.dtype | None:
+    """The dtype, float32 in the place of half precision."""
+    return np.dtype(np.float32) if is_half(dtype) else dtype
+
+
 def with_steps_of(
     model: Model,
     file: Model,
@@ -73,12 +81,21 @@ def with_steps_of(
         declared = specs_of_onnx(file.proto)
         theirs = (names or {}).get(before.input, before.input)
         theirs = theirs if theirs in declared else next(iter(declared), theirs) if len(declared) == 1 else theirs
+        if theirs != before.input and theirs in limits:
+            limits.setdefault(before.input, limits.pop(theirs))
         own = {n: s for n, s in found.items() if n in model.variables()}
-        picture = found.get(before.input) or found.get(theirs) or sized(file).get(theirs, Spec())
-        if picture.shape is not None and any(isinstance(d, str) for d in picture.shape):
-            picture = Spec()
-        dtype = picture.dtype or declared.get(theirs, Spec()).dtype
-        made = preprocessed(model, before, {**own, before.input: Spec(picture.shape, dtype)}, {}, limits)
+        told = found.get(before.input) or found.get(theirs) or Spec()
+        chosen = sized(file).get(theirs, Spec())
+        shape = told.shape if told.shape is not None else None if is_open(chosen) else chosen.shape
+        takes = widened(chosen.dtype)  # half precision is rounded on its way into the file
+        dtype = widened(told.dtype) or takes
+        if takes is not None and dtype != takes:
+            steps = ", ".join(sorted(taken_by(file.proto).keys() - {"input"}))
+            raise BadInput(
+                f"input {before.input}: got {dtype}, and {file.name} takes {takes}, for it prepares pictures itself "
+                f"({steps}): arrays, also recorded ones, have to be those of the file"
+            )
+        made = preprocessed(model, before, {**own, before.input: Spec(shape, dtype)}, {}, limits)
         model, limits = made.model, dict(made.ranges)
         if not {before.input, theirs} & set(found):
             found[before.input] = made.specs[before.input]

@@ -69,6 +69,15 @@ def test_a_file_in_half_precision_that_takes_bytes(tmp_path: Path) -> None:
     assert bridge.verify(network(1), path).verdict == "not equivalent"
 
 
+def test_a_file_that_takes_half_precision(tmp_path: Path) -> None:
+    path, steps = tmp_path / "m.onnx", Preprocess(layout="NHWC", mean=(120, 110, 100), std=(50, 60, 70))
+    bridge.convert_in(bridge.Half(io=True), network(), inputs={"data": (1, 8, 8, 3)}, output=path, preprocess=steps)
+    assert bridge.verify(network(), path).verdict == "equivalent"
+    fed = {"data": np.random.default_rng(0).integers(0, 256, (1, 8, 8, 3)).astype(np.float32)}
+    assert bridge.verify(network(), path, inputs=fed).verdict == "equivalent"
+    assert bridge.verify(network(1), path, inputs=fed).verdict == "not equivalent"
+
+
 def test_bytes_and_pictures_are_fed_as_the_file_takes_them(tmp_path: Path) -> None:
     prefix, path = tmp_path / "net", tmp_path / "m.onnx"
     model = network()
@@ -83,6 +92,21 @@ def test_bytes_and_pictures_are_fed_as_the_file_takes_them(tmp_path: Path) -> No
             assert told.exit_code == 2, told.output  # the file's batch is 1
         else:
             assert told.exit_code == 0, told.output
+
+
+def test_recorded_outputs_are_those_of_one_side(tmp_path: Path) -> None:
+    """What was recorded of the network has its inputs; what was recorded of the file both sides are held against."""
+    path = tmp_path / "m.onnx"
+    bridge.convert(network(), inputs={"data": (1, 8, 8, 3)}, output=path, preprocess=STEPS)
+    old, new = tmp_path / "old.npz", tmp_path / "new.npz"
+    bridge.record(network(), inputs={"data": np.ones((1, 3, 8, 8), np.float32)}, output=old)
+    bridge.record(path, inputs={"data": np.full((1, 8, 8, 3), 7, np.uint8)}, output=new)
+    with pytest.raises(
+        bridge.BadInput, match=r"got float32, and m takes uint8, for it prepares pictures itself \(bgr, layout"
+    ):
+        bridge.verify(network(), path, expected=old)
+    assert bridge.verify(network(), path, expected=new).verdict == "equivalent"
+    assert bridge.verify(network(1), path, expected=new).verdict == "not equivalent"
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", '{"swirl": true}', '{"input": "data", "mean": "grey"}'])
