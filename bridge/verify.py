@@ -71,6 +71,7 @@ def verify(
     outputs: str | Sequence[str] | None = None,
     repro: str | os.PathLike[str] | None = None,
     layers: bool = False,
+    steps: bool = True,
     progress: Progress | None = None,
 ) -> VerifyResult:
     """Run both models on the same inputs and compare every output, and every tensor inside that both name.
@@ -87,6 +88,8 @@ def verify(
     further inputs, a run each. draws: the kinds of draws, "expected", "wide", and "edges" of what the models take; where no array
     is given another size is tried too. tolerance: (atol, rtol) over the outputs, in place of all other measures.
     repro: a folder to write a minimal reproduction to when they differ. layers: measure every tensor inside also when they agree.
+    steps: what a file says that it does with pictures before its network, and with scores behind it, is put around the network
+    beside it, and inputs are those of the file; False compares both as they are.
     Raises BadInput, EngineError, or hybrid's errors.
     seed: of the numbers that are drawn. progress: called with a text whenever something else
     begins.
@@ -115,11 +118,14 @@ def verify(
     inputs = specs_of(recording) if recording is not None else loaded(inputs, second if is_runner(a) else first)
     specs, arrays = as_specs(inputs)
     first, second = (m if is_runner(source) else m.inferring(specs) for m, source in ((first, a), (second, b)))
-    if not (is_runner(a) or is_runner(b)) and (first.graph is None) != (second.graph is None):
+    carried = ""
+    if steps and not (is_runner(a) or is_runner(b)) and (first.graph is None) != (second.graph is None):
         # what the file does with pictures and scores, the network beside it does too
         network, file = (first, second) if second.graph is None else (second, first)
         theirs = names if second is file else {m: n for n, m in (names or {}).items()}
-        network, specs, ranges = with_steps_of(network, file, specs, ranges, theirs, behind=not names_of_outputs)
+        network, specs, ranges, carried = with_steps_of(
+            network, file, specs, ranges, theirs, behind=not names_of_outputs
+        )
         first, second = (network, file) if second is file else (file, network)
     quantized = (
         None if is_runner(a) or is_runner(b) or limits or expected is not None else quantized_side(first, second)
@@ -158,6 +164,7 @@ def verify(
     if quantized is not None:
         tell = listener(progress)
         found = hold_beside(first, second, quantized, [c for c in cases if c.shapes == cases[0].shapes], tell)
+        found = with_warnings(found, [carried] if carried else [])
         identified = identify(first.files()), identify(second.files())
         return with_names(found, first.name, second.name, time.perf_counter() - start, identified)
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
@@ -173,6 +180,8 @@ def verify(
     )
     if recording is not None:
         result = with_recording(result, recording, left, right, cases[0].names, limits, bool(outputs), progress)
+    if carried:
+        result = with_warnings(result, [carried])
     if half is None and result.verdict == "equivalent":
         result = with_warnings(result, told_apart_by_none(first, second))
     if half is not None:

@@ -15,7 +15,7 @@ from ..models import open_with
 from ..paths import BadInput
 from ..pipeline.preprocess import taken_by
 from .groups import grouped
-from .options import Comparing, Feeding, General, OutputsOption, read_images, read_inputs
+from .options import SWITCHES, Comparing, Feeding, General, OutputsOption, read_images, read_inputs
 from .shell import NOT_EQUIVALENT, RUNTIME, SAYS_LITTLE, errors, print_result, progress, status_of
 from .target_options import VerifyTargetOption, targets_page
 
@@ -31,6 +31,13 @@ def verify(
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="How many draws of what the models expect.")] = 1,
     outputs: OutputsOption = None,
+    steps: Annotated[
+        bool,
+        typer.Option(
+            help="Put what the file does with pictures and scores, by its metadata, around the network beside it.",
+            rich_help_panel=SWITCHES,
+        ),
+    ] = True,
     target: VerifyTargetOption = None,
     *,
     feeding: Feeding,
@@ -58,7 +65,8 @@ def verify(
         first = open_with(a, params)
         second = None if b is None else open_with(b, params)
         # inputs are those of the file where one prepares pictures itself, which the network beside it then does too
-        fed = second if second is not None and taken_by(second.proto) and not taken_by(first.proto) else first
+        carried = steps and second is not None and taken_by(second.proto) and not taken_by(first.proto)
+        fed = second if carried and second is not None else first
         specs, pictures = read_images(fed, feeding.image, read_inputs(fed, feeding.input, feeding.inputs), ranges)
         result = bridge.verify(
             first,
@@ -69,6 +77,7 @@ def verify(
             **comparing.read(fed, specs, pictures),
             runs=runs,
             outputs=outputs,
+            steps=steps,
             layers=report_to is not None,
             progress=tell,
         )

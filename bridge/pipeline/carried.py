@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -32,6 +32,8 @@ class Carried(NamedTuple):
     specs: dict[str, Spec]
     """Shapes and dtypes of its inputs, as far as they are known."""
     ranges: Ranges
+    said: str
+    """A remark on the steps; empty where the file does none."""
 
 
 def said_by(file: Model, kind: type[Steps], key: str) -> Steps | None:
@@ -43,7 +45,7 @@ def said_by(file: Model, kind: type[Steps], key: str) -> Steps | None:
         told: Any = json.loads(text)
         values: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in told.items()}
         found = kind(**values)
-        for field in fields(kind):
+        for field in dataclasses.fields(kind):
             wanted = bool if isinstance(field.default, bool) else KINDS.get(field.name, object)
             if (value := getattr(found, field.name)) is not None and not isinstance(value, wanted):
                 raise TypeError(f"{field.name}: {value!r}")
@@ -103,4 +105,20 @@ def with_steps_of(
     if after is not None:
         known = {n: s for n, s in found.items() if n in model.variables()}
         model = postprocessed(model, after, known)
-    return Carried(model, found, limits)
+    done = [_words(steps) for steps in (before, after) if steps is not None]
+    said = (
+        f"{file.name} does this by itself, and here the network beside it did it too: {'; '.join(done)}" if done else ""
+    )
+    return Carried(model, found, limits, said)
+
+
+def _words(steps: Preprocess | Postprocess) -> str:
+    """The steps as they are asked for, in few words."""
+    asked = {
+        n: v for n, v in dataclasses.asdict(steps).items() if v not in (None, False, ()) and n not in ("input", "twice")
+    }
+    return ", ".join(n if v is True else f"{n} {_value(v)}" for n, v in asked.items())
+
+
+def _value(value: Any) -> str:
+    return ",".join(f"{v:g}" for v in value) if isinstance(value, tuple) else str(value)

@@ -43,6 +43,21 @@ def test_the_network_does_what_the_file_does(tmp_path: Path, steps: Preprocess, 
     assert bridge.verify(network(1), path).verdict == "not equivalent"
 
 
+def test_it_is_said_and_can_be_left_out(tmp_path: Path) -> None:
+    path, same = tmp_path / "m.onnx", {"inputs": {"data": (1, 3, 8, 8)}}
+    bridge.convert(
+        network(), output=path, preprocess=Preprocess(mean=(5, 6, 7), std=2), postprocess=Postprocess(True), **same
+    )
+    found = bridge.verify(network(), path)
+    said = "m does this by itself, and here the network beside it did it too: mean 5,6,7, std 2; softmax"
+    assert found.equivalent and said in found.warnings
+    prefix = tmp_path / "net"
+    mx.model.save_checkpoint(str(prefix), 0, _symbol(), {n: mx.nd.array(a) for n, a in network().params.items()}, {})
+    plain = ["verify", str(prefix), str(path), "--input", "data:1,3,8,8", "--outputs", "fc_output"]
+    assert CliRunner().invoke(app, plain).exit_code == 0
+    assert CliRunner().invoke(app, [*plain, "--no-steps"]).exit_code == 1
+
+
 def test_other_steps_than_the_files_are_found(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     bridge.convert(network(), inputs={"data": (1, 8, 8, 3)}, output=path, preprocess=STEPS)
@@ -119,6 +134,25 @@ def test_metadata_that_cannot_be_read_are_an_error(tmp_path: Path, text: str) ->
     onnx.save(proto, path)
     with pytest.raises(bridge.BadInput, match=r"gluonnx\.preprocess"):
         bridge.verify(network(), path)
+
+
+def test_steps_that_a_checked_file_should_not_do_are_found(tmp_path: Path) -> None:
+    """``check`` feeds what was recorded to all files as they are: a mean too much is a fault there, and the node is named."""
+    params = {n: mx.nd.array(a) for n, a in network().params.items()}
+    mx.model.save_checkpoint(str(tmp_path / "net"), 0, _symbol(), params, {})
+    path, given = tmp_path / "m.onnx", {"data": (1, 3, 8, 8)}
+    bridge.convert(tmp_path / "net", inputs=given, output=path)
+    (tmp_path / "gluonnx.toml").write_text(
+        '[model.net]\nfiles = ["net", "m.onnx"]\nbaseline = "net.npz"\ninputs = { data = [1, 3, 8, 8] }\n'
+    )
+    words = ["check", str(tmp_path)]
+    made = CliRunner().invoke(app, [*words, "--update"])
+    assert made.exit_code == 0, made.output
+    bridge.convert(tmp_path / "net", inputs=given, output=path, preprocess=Preprocess(mean=1))
+    told = CliRunner().invoke(app, [*words, "--json"])
+    assert told.exit_code == 1, told.output
+    text = " ".join(CliRunner().invoke(app, words).output.split())
+    assert "m.onnx FAIL" in text and "conv" in text.partition("FAIL")[2].partition("1 of 2 ok")[0], text
 
 
 def _symbol():

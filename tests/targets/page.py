@@ -56,7 +56,7 @@ Every run is a process of its own, with one thread and a time limit: an engine t
 | agrees | run there on drawn (or given) inputs: the outputs equal ours by the rule of `gluonnx verify` (below) |
 | differs | other numbers: `convert` writes nothing, exit status 1 |
 | refused, crashed, too late | the target's own words; `convert` writes nothing, exit status 3 |
-| fits, does not fit | it is not run here, and no number is compared; every node was held against its profile. `verify` that ran no target at all: exit status 4 |
+| fits, does not fit | it is not run here; every node was held against its profile. Where nothing was run `verify` ends with 4 |
 
 Equal is what `gluonnx verify` calls so, with float64 deciding where rounding is in doubt. Where a profile says `agrees within`, the
 target's arithmetic may be coarser (Winograd, tables of functions): that share of the output's scale counts, if the rule is missed.
