@@ -110,7 +110,7 @@ def test_bytes_and_pictures_are_fed_as_the_file_takes_them(tmp_path: Path) -> No
 
 
 def test_recorded_outputs_are_those_of_one_side(tmp_path: Path) -> None:
-    """What was recorded of the network has its inputs; what was recorded of the file both sides are held against."""
+    """A recording of the network has the network's inputs; both sides are held against one of the file."""
     path = tmp_path / "m.onnx"
     bridge.convert(network(), inputs={"data": (1, 8, 8, 3)}, output=path, preprocess=STEPS)
     old, new = tmp_path / "old.npz", tmp_path / "new.npz"
