@@ -40,7 +40,7 @@ from hybrid.passes.strip_labels import label_names, strip_labels
 from .archives import Unpacked, is_archive, sizes_beside
 from .cut import cut_at
 from .heads import without_training_heads
-from .paths import BadInput, file_of, is_onnx_file, listed, newest_params, symbols_of
+from .paths import BadInput, file_of, is_onnx_file, listed, names_in, newest_params, symbols_of
 from .structural import is_structural, match
 
 
@@ -235,7 +235,8 @@ class Model:
         return replace(self, graph=graph, left_out=left_out) if left_out else self
 
     def select(self, outputs: list[str] | None) -> Model:
-        """The model cut at the named outputs (``fc1_output``, or ``fc1`` for a node's first). Raises BadInput.
+        """The model cut at the named outputs (``fc1_output``, or ``fc1`` for a node's first); a text may hold several, with
+        commas. Raises BadInput.
 
         Examples
         --------
@@ -250,11 +251,13 @@ class Model:
             return self
         if self.graph is None:
             assert self.proto is not None
+            outputs = names_in(outputs, {o for node in self.proto.graph.node for o in (node.name, *node.output)})
             whole = self.proto if self.path is None else onnx.load(os.fspath(self.path))
             return replace(self, proto=_cut(whole, self.name, outputs), path=None, file=None)
         internals = {e.name: e for e in self.graph.internals().outputs}
         internals |= {new: internals[old] for old, new in self.names.items() if old in internals}
         by_node = {n.name: Entry(n) for n in self.graph.nodes}
+        outputs = names_in(outputs, internals.keys() | by_node.keys())
         unknown = [o for o in outputs if o not in internals and o not in by_node]
         if unknown:
             computed = [n for n, e in internals.items() if e.node.op is not None] or list(internals)

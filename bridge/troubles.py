@@ -209,7 +209,7 @@ TROUBLES = (
         "value-of-option",
         "An option has a value that it cannot take",
         BAD_INPUT,
-        r"^(\S+: )?got |wanted one of|: got |choose another with --opset",
+        r"^(\S+: )?got |wanted one of|: got |^--\S+: wanted |choose another with --opset",
         "got opset 99, wanted 7 to 28 (the newest that onnx defines) or 'newest'",
         "The message says what was given and what there is.",
         ("Take one of the values that the message lists; `gluonnx COMMAND --help` explains them.",),
@@ -222,6 +222,22 @@ TROUBLES = (
         "openvino is not installed (No module named 'openvino'); pip install 'gluonnx[openvino]'",
         "Parts that few need come as extras.",
         ("Run the command in the message. A target may live in another Python: see [targets](targets.md).",),
+    ),
+    Trouble(
+        "command-line",
+        "The command line cannot be read",
+        BAD_INPUT,
+        r"^no such (option|command)|^missing (argument|option|parameter)|extra argument|--help lists all$|: one input each time",
+        "no such option --dynamics; did you mean --dynamic? gluonnx convert --help lists all",
+        "There is no command or option of that name, something that has to be there is missing, or there is more than is "
+        "taken.",
+        (
+            "Take the name that the message proposes; `gluonnx --help` lists the commands, `gluonnx COMMAND --help` "
+            "their options.",
+            "*Several values of one option*: names take commas (`--outputs a,b`, `--target openvino,mnn`, "
+            "`--map a=b,c=d`). Where commas stand inside a value already, and for files, the option is given once for "
+            "each: `--input data:1,3,224,224 --input mask:1,16`.",
+        ),
     ),
     Trouble(
         "bad-input",

@@ -50,7 +50,8 @@ OpsetOption = Annotated[
     ),
 ]
 OutputsOption = Annotated[
-    list[str] | None, typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated.")
+    list[str] | None,
+    typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated, or with commas."),
 ]
 
 

@@ -88,12 +88,17 @@ DynamicOption = Annotated[
 
 def read_dynamic(texts: Sequence[str] | None, batch: int | None) -> tuple[Dynamic, int | str | None]:
     """Read --dynamic and --batch: dynamic axes by name, and what becomes of the batch axis. Raises BadInput."""
-    named = [t for t in texts or () if t != BATCH]
-    if len(named) == len(texts or ()):
-        return parse_dynamic(named), batch
+    named, words = [], []
+    for text in texts or ():
+        first, *rest = text.split(",", 1)
+        words += [first] if first == BATCH else []
+        named += rest if first == BATCH else [text]
+    axes = parse_dynamic(named, [BATCH])
+    if not words:
+        return axes, batch
     if batch is not None:
         raise BadInput(f"got --batch {batch} and --dynamic batch, wanted one of them")
-    return parse_dynamic(named), BATCH
+    return axes, BATCH
 
 
 @dataclass(frozen=True)

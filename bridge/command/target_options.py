@@ -15,7 +15,7 @@ TargetOption = Annotated[
     typer.Option(
         "--target",
         help="Where the file is deployed, such as openvino: it is written in the forms that this takes, and run there where it is "
-        "installed (gluonnx targets lists them). May be repeated.",
+        "installed (gluonnx targets lists them). May be repeated, or with commas.",
     ),
 ]
 VerifyTargetOption = Annotated[
@@ -23,7 +23,7 @@ VerifyTargetOption = Annotated[
     typer.Option(
         "--target",
         help="Run one ONNX file where it is deployed, or look at its nodes where that is not installed; all for every target. "
-        "May be repeated.",
+        "May be repeated, or with commas.",
     ),
 ]
 

@@ -25,7 +25,7 @@ from ..expected import fed, with_inputs
 from ..inputs import Inputs, as_specs, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
-from ..paths import one_or_more
+from ..paths import names_in, one_or_more
 from ..pipeline.labels import as_metadata
 from ..pipeline.postprocess import as_facts, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
@@ -94,7 +94,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     specs, arrays = as_specs(given)
     if not wanted.training:
         model = model.inferring(specs)
-    model, stored = freed(model, one_or_more(wanted.free) or ())
+    model, stored = freed(model, names_in(wanted.free, model.params))
     specs, axes = stored | specs, wanted.dynamic
     facts = as_metadata(wanted.postprocess.labels) | as_facts(wanted.postprocess) if wanted.postprocess else {}
     if wanted.preprocess:

@@ -19,6 +19,7 @@ Runs on Python 3.6 and newer and MXNet 1.0 to 1.9, on the CPU, in inference. Lab
 
 import argparse
 import datetime
+import difflib
 import hashlib
 import json
 import os
@@ -187,6 +188,18 @@ def executor(symbol, stored, given):
     return symbol.bind(mx.cpu(), args, aux_states=states, grad_req="null")
 
 
+def named(texts, outputs):
+    """Names of inner outputs that an option gives; with commas between them, where no output is called so as it stands."""
+    found = []
+    for text in texts:
+        found += [text] if text in outputs else [part.strip() for part in text.split(",") if part.strip()]
+    for name in found:
+        if name not in outputs:
+            close = difflib.get_close_matches(name, outputs, 3, 0.3) or outputs[-3:]
+            sys.exit(f"--outputs {name}: the symbol has no output of that name; did you mean {' or '.join(close)}?")
+    return found
+
+
 def digest(path):
     """sha256 of a file."""
     with open(path, "rb") as file:
@@ -220,7 +233,9 @@ def main():
     parser.add_argument("--runs", type=int, default=1, help="how many sets are drawn")
     parser.add_argument("--draws", default=",".join(KINDS), help="kinds of draws, by default " + ",".join(KINDS))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--outputs", action="append", default=[], help="inner outputs instead, such as fc1_output")
+    parser.add_argument(
+        "--outputs", action="append", default=[], help="inner outputs instead, such as fc1_output, with commas"
+    )
     parser.add_argument(
         "--all", action="store_true", help="every inner output: to find the first that is read otherwise"
     )
@@ -230,6 +245,7 @@ def main():
     path, params = files_of(arguments.model, arguments.epoch, arguments.params)
     symbol, stored = mx.sym.load(path), parameters(params)
     inner, heads = symbol.get_internals(), symbol.list_outputs()
+    arguments.outputs = named(arguments.outputs, inner.list_outputs())
     names = (
         [name for name in inner.list_outputs() if name not in symbol.list_inputs()]
         if arguments.all

@@ -16,7 +16,7 @@ from typing import Any
 
 from converters.forms import USUAL, Forms
 
-from ..paths import BadInput
+from ..paths import BadInput, names_in
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -180,7 +180,7 @@ def profile_of(name: str) -> Profile:
 def profiles_of(names: Sequence[str]) -> list[Profile]:
     """The profiles of those names, or of all for "all". Raises BadInput with every name that there is not."""
     wrong, found = [], {}
-    for name in names:
+    for name in names_in(names):
         try:
             found |= dict(profiles()) if name == "all" else {name: profile_of(name)}
         except BadInput as error:

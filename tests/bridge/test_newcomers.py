@@ -7,6 +7,7 @@ import subprocess
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,6 +88,17 @@ def test_the_script_for_mxnet_says_how_to_make_inputs(tmp_path: Path, monkeypatc
     np.savez(tmp_path / "in.npz", data=np.ones((1, 2)))
     (case,), further = space["sets_of_inputs"](asked)  # pyright: ignore[reportCallIssue]
     assert list(case.feeds) == ["data"] and not further
+
+
+def test_the_script_for_mxnet_takes_names_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As gluonnx record does; a name that there is not is said, with those that are near."""
+    monkeypatch.setitem(sys.modules, "mxnet", types.ModuleType("mxnet"))
+    space: dict[str, Any] = {"__name__": "script"}
+    exec((ROOT / "bridge" / "scripts" / "record_with_mxnet.py").read_text(), space)
+    inner = ["data", "fc1_output", "relu1_output", "a,b"]
+    assert space["named"](["fc1_output, relu1_output", "a,b"], inner) == ["fc1_output", "relu1_output", "a,b"]
+    with pytest.raises(SystemExit, match=r"--outputs fc2_output: .* did you mean fc1_output"):
+        space["named"](["relu1_output,fc2_output"], inner)
 
 
 def test_a_channel_of_one_number_that_cancels_is_no_fault(tmp_path: Path) -> None:
