@@ -71,6 +71,7 @@ def compile(
     model: str | os.PathLike[str],
     *,
     inputs: Given | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
     params: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     seed: int = 0,
@@ -82,7 +83,7 @@ def compile(
     ``MODEL.gluonnx``. The file appears only when it gives the same bits as the model on seeded inputs; it is for this version of
     gluonnx and this CPU, and ``CompiledModel`` notices when it is not.
     Raises BadInput, or MXNetError naming the steps that cannot be saved.
-    seed: of the numbers that are drawn.
+    seed: of the numbers that are drawn. ranges: (low, high) of them, by name.
 
     Raises SizesWanted, a BadInput, where inputs have open sizes, InternalError where two compilations differ.
 
@@ -94,7 +95,7 @@ def compile(
     ['top_fwd_output']
     """
     from converters.names import unique
-    from hybrid.core.op import Spec
+    from hybrid.core.op import Domain, Spec
     from hybrid.formats.files import move, scratch
 
     from .domains import numbers_taken
@@ -119,7 +120,7 @@ def compile(
     labels = _labels(native)
     declared = specs_of_onnx(opened.proto) if opened.proto is not None else dict.fromkeys(native.inputs)
     wanted: dict[str, Any] = {n: s for n, s in declared.items() if n in native.inputs and n not in labels}
-    if unknown := [n for n in specs if n not in declared]:
+    if unknown := [n for n in (*specs, *(ranges or {})) if n not in declared]:
         raise BadInput(*(f"got input {n!r}, wanted some of {', '.join(wanted) or 'none'}" for n in unknown))
     wanted = {n: specs.get(n) or s for n, s in wanted.items()}
     for name, spec in wanted.items():
@@ -131,7 +132,8 @@ def compile(
         shapes = {n: wanted[n].shape if wanted[n] else None for n in lacking}
         raise SizesWanted({n: as_example(s) for n, s in shapes.items()})
     known = numbers_taken(opened.native.infer(wanted))
-    feeds = {**draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed), **arrays}
+    asked = {n: Domain(*ends) for n, ends in (ranges or {}).items()}
+    feeds = {**draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed, asked=asked), **arrays}
     complete = native.complete(feeds)
     normal = native.program.run(complete)
     ordered = [complete[n] if n in complete else native.program.constants[n] for n in native.program.names]

@@ -15,7 +15,7 @@ KINDS = {"integer": "a whole number", "float": "a number", "number": "a number",
 def told(error: Any, command: str = "") -> str:
     """The message of an error that click found in a command line: what was got, what is wanted, and where all is listed.
 
-    error: one that has ``format_message``, of whichever package. command: the one that was called, where the error does not know."""
+    error: one that has ``format_message``, of whichever package. command: the one that was called, where it does not know that."""
     context = getattr(error, "ctx", None)
     if context is not None:
         command = "" if hasattr(context.command, "list_commands") else context.info_name

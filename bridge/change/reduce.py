@@ -85,6 +85,7 @@ def reduce(
     output: str | os.PathLike[str],
     *,
     inputs: Inputs | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
     params: Any = None,
     seed: int = 0,
     tolerance: Tolerance | tuple[float, float] | None = None,
@@ -92,10 +93,10 @@ def reduce(
 ) -> ReduceResult:
     """Find the smallest part of two models that gives different numbers, and write it to a folder as ONNX's own tests are laid out.
 
-    a, b, inputs, params, seed, tolerance: as verify takes them. output: a folder that does not exist, is empty, or holds what
-    reduce wrote before. It gets model.onnx (b's part, or the ONNX model's where b is a symbol), test_data_set_0 with what goes in
-    and what the other side gives, that other side as files, README.md and repro.py, which needs onnxruntime only and ends with 1
-    while the difference is there. Raises BadInput where there is no difference, or the folder holds something else.
+    a, b, inputs, ranges, params, seed, tolerance: as verify takes them. output: a folder that does not exist, is empty, or holds
+    what reduce wrote before. It gets model.onnx (b's part, or the ONNX model's where b is a symbol), test_data_set_0 with what
+    goes in and what the other side gives, that other side as files, README.md and repro.py, which needs onnxruntime only and
+    ends with 1 while the difference is there. Raises BadInput where there is no difference, or the folder holds something else.
     progress: called with a text whenever something else begins.
 
     Examples
@@ -114,7 +115,7 @@ def reduce(
     first, second = (open_with(m, params) for m in (a, b))
     specs, arrays = as_specs(inputs)
     left, right = engine_for(first, specs), engine_for(second, specs)
-    case = make_case(left, right, specs, arrays, seed)
+    case = make_case(left, right, specs, arrays, seed, ranges=ranges)
     limits = as_tolerance(tolerance)
     piece, values, outcome, limit = _find(left, right, case, limits, tell)
     words = _causes(piece)

@@ -15,7 +15,7 @@ from ..inputs import Feeds, parse_inputs, parse_ranges, sources_of
 from ..models import BadInput
 from ..recorded import feeds_of, script_for_mxnet
 from ..runtime import TIME_LIMIT
-from .options import AsJson, InputOption, OutputsOption, Seed, TimeLimit
+from .options import AsJson, ImageOption, InputOption, OutputsOption, RangeOption, Seed, TimeLimit, read_images
 from .shell import errors, print_result, progress
 
 
@@ -28,9 +28,8 @@ def record(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The .npz; by default MODEL.npz.")] = None,
     input: InputOption = None,
-    range: Annotated[
-        list[str] | None, typer.Option(help="NAME:LOW,HIGH of drawn numbers, such as data:0,255. May be repeated.")
-    ] = None,
+    image: ImageOption = None,
+    range: RangeOption = None,
     runs: Annotated[int, typer.Option(min=1, help="How many sets of drawn inputs.")] = 1,
     draws: Annotated[
         list[str] | None,
@@ -63,7 +62,13 @@ def record(
             if inputs
             else (drawn or None)
         )
-        if not inputs and runs > 1:
+        if image:
+            sets = [
+                read_images(opened, image, each, parse_ranges(range or ()))
+                for each in (given if inputs else [Feeds(drawn)])
+            ]
+            given = [each for first, further in sets for each in (first, *further)]
+        elif not inputs and runs > 1:
             given = [drawn] * runs
         target = output if output is not None else (opened.place or Path(opened.name)).with_name(f"{opened.name}.npz")
         asked: Any = {"engine": engine, "outputs": outputs}  # run checks them

@@ -15,7 +15,7 @@ from ..models import open_with
 from ..paths import BadInput, names_in
 from ..pipeline.preprocess import taken_by
 from .groups import grouped
-from .options import SWITCHES, Comparing, Feeding, General, OutputsOption, read_images, read_inputs
+from .options import SWITCHES, Comparing, Feeding, General, OutputsOption, read_feeding, read_images, read_inputs
 from .shell import NOT_EQUIVALENT, RUNTIME, SAYS_LITTLE, errors, print_result, progress, status_of
 from .target_options import VerifyTargetOption, targets_page
 
@@ -56,8 +56,12 @@ def verify(
                     "--target runs one ONNX file beside our engine: leave out the second model and --expected"
                 )
             first = bridge.open_model(a)
-            sizes = read_inputs(first, feeding.input, feeding.inputs)
-            told = {"inputs": sizes, "seed": comparing.seed, "ranges": ranges, "tolerance": comparing.tolerance}
+            told = {
+                "inputs": read_feeding(first, feeding),
+                "seed": comparing.seed,
+                "ranges": ranges,
+                "tolerance": comparing.tolerance,
+            }
             on_targets = bridge.verify_targets(first, target, progress=tell, **told)
             status = (
                 NOT_EQUIVALENT

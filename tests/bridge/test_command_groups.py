@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
+from bridge import cases, draws
 from bridge.cli import COMMANDS, app, command
 from bridge.command.conversion_options import Conversion
 from bridge.command.groups import grouped
@@ -24,6 +27,7 @@ from bridge.inputs import parse_names
 from bridge.recorded import load_recording
 from bridge.renaming import parse_renames
 from bridge.targets.profile import profiles_of
+from tests.house.docs import ROOT
 from tests.models.networks import FOLDER
 
 SHARED = {
@@ -160,3 +164,64 @@ def test_what_is_mistyped_is_said_as_every_other_error(line: list[str], said: st
     assert re.fullmatch(pattern, found), found
     as_json = CliRunner().invoke(app, [line[0], "--json", *line[1:]])
     assert as_json.exit_code == 2 and json.loads(as_json.stdout)["error"].replace("'SYMBOL'", "'symbol'") == found
+
+
+# -- commands that draw inputs -----------------------------------------------------------------------------------------------
+
+DRAWING = ("convert", "deploy", "import", "verify", "record", "matrix", "reduce", "bench", "compile")
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_commands_that_draw_inputs_are_told_what_in_one_way(name: str) -> None:
+    """A command that takes a seed draws, and takes sizes, arrays, pictures and ranges, in the same words."""
+    found = {p.name: p for p in command(name).params}
+    wanted = {p.name: p for p in command("verify").params}
+    for option in ("input", "image", "range", "seed"):
+        assert (found[option].opts, found[option].help) == (wanted[option].opts, wanted[option].help)
+    assert "inputs" in found
+    drawing = [n for n in COMMANDS if any(p.name == "seed" for p in command(n).params)]
+    assert sorted(drawing) == sorted(DRAWING)
+
+
+def test_ranges_reach_what_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command feeds numbers from the range, and refuses one of an input that there is not."""
+    fed: list[np.ndarray] = []
+    whole = draws.draw
+
+    def seen(*told: Any, **more: Any) -> Any:
+        feeds = whole(*told, **more)
+        fed.extend(feeds.values())
+        return feeds
+
+    monkeypatch.setattr(cases, "draw", seen)
+    monkeypatch.setattr(draws, "draw", seen)
+    other = tmp_path / "other-symbol.json"
+    symbol = (LENET.with_name("model-symbol.json")).read_text()
+    other.write_text(symbol.replace('"tanh"', '"relu"', 1))
+    shutil.copy(LENET.with_name("model-0000.params"), tmp_path / "other-0000.params")
+    for number, line in enumerate((
+        ["matrix", LENET, "--runners", "gluonnx,gluonnx:plain"],
+        ["bench", LENET, "--seconds", "0.02"],
+        ["compile", LENET, "-o", tmp_path / "lenet.gluonnx"],
+        ["reduce", LENET, other, "-o", tmp_path / "small"],
+        ["record", LENET, "-o", tmp_path / "truth.npz"],
+    )):  # fmt: skip
+        fed.clear()
+        told = [*map(str, line), "--input", "data:2,1,28,28", "--range"]
+        done = CliRunner().invoke(app, [*told, "data:5,6"])
+        assert done.exit_code == 0, (number, done.output)
+        assert fed and fed[0].min() >= 5 and fed[0].max() <= 6, line[0]
+        assert "got input 'dat', wanted some of data" in CliRunner().invoke(app, [*told, "dat:5,6"]).output, line[0]
+
+
+def test_pictures_are_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    net, picture = FOLDER / "squeezenet" / "model", ROOT / "fixtures" / "data" / "a.png"
+    line = ["record", str(net), "--input", "data:1,3,56,56", "--image", str(picture), "--range", "data:0,1"]
+    done = CliRunner().invoke(app, [*line, "-o", str(tmp_path / "truth.npz")])
+    assert done.exit_code == 0, done.output
+    (run,) = load_recording(tmp_path / "truth.npz").runs
+    assert run.inputs["data"].shape == (1, 3, 56, 56) and 0 <= run.inputs["data"].min() < run.inputs["data"].max() <= 1
+    assert (
+        "EQUIVALENT" in CliRunner().invoke(app, ["verify", str(net), "--expected", str(tmp_path / "truth.npz")]).output
+    )
