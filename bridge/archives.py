@@ -17,6 +17,7 @@ import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -195,10 +196,23 @@ def _copy(source: IO[bytes], place: Path, size: int, archive: Path) -> None:
 # -- what stands beside a model ------------------------------------------------------------------------------------------
 
 
-def sizes_beside(folder: Path) -> tuple[dict[str, tuple[int, ...]], tuple[str, ...]]:
-    """Shapes of inputs by name, as SageMaker (model-shapes.json; image_shape in hyperparams.json) and MXNet's model servers
-    (signature.json) write them beside a symbol; and words for files, and shapes in them, that are not taken."""
+@dataclass(frozen=True)
+class Beside:
+    """What files beside a symbol tell of its inputs."""
+
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Shapes of inputs by name."""
+    told_by: Mapping[str, str] = field(default_factory=dict)
+    """The file that tells it, by the input's name."""
+    unread: tuple[str, ...] = ()
+    """Words for files, and shapes in them, that are not taken."""
+
+
+def sizes_beside(folder: Path) -> Beside:
+    """Shapes of inputs, as SageMaker (model-shapes.json; what pictures were resized to, in hyperparams.json) and MXNet's model
+    servers (signature.json) write them beside a symbol."""
     found: dict[str, tuple[int, ...]] = {}
+    told_by: dict[str, str] = {}
     faults: list[str] = []
     for name, (read, wanted) in BESIDE.items():
         path = folder / name
@@ -223,9 +237,10 @@ def sizes_beside(folder: Path) -> tuple[dict[str, tuple[int, ...]], tuple[str, .
         for key, shape in shapes.items():
             if shape and all(0 < d < 1 << 31 for d in shape):
                 found[key] = shape
+                told_by[key] = name
             else:
                 faults.append(f"{name}: it gives {key} the shape {shape}, wanted positive sizes; it is not taken")
-    return found, tuple(faults)
+    return Beside(found, told_by, tuple(faults))
 
 
 def _why(error: BaseException) -> str:
@@ -241,8 +256,14 @@ def _signature(content: Any) -> dict[str, tuple[int, ...]]:
 
 
 def _hyperparameters(content: Any) -> dict[str, tuple[int, ...]]:
-    """``image_shape`` is "3,224,224" (image classification) or "300" (object detection); other algorithms have none."""
-    if not isinstance(content, dict) or "image_shape" not in content:
+    """``image_shape`` is "3,224,224" (image classification) or "300" (object detection), and ``resize_width``, with or without
+    ``resize_height``, the side of a square otherwise; other algorithms have none of them."""
+    if not isinstance(content, dict):
+        return {}
+    if "image_shape" not in content and "resize_width" in content:
+        wide = int(content["resize_width"])
+        return {"data": (1, 3, int(content.get("resize_height", wide)), wide)}
+    if "image_shape" not in content:
         return {}
     text = str(content["image_shape"])
     sizes = [int(d) for d in text.strip("()[] ").split(",")]

@@ -251,7 +251,8 @@ def inspect_table(result: InspectResult) -> Page:
     """A model's inside and what keeps it from converting."""
     result = clean(result)
     rows = [("read", _sources(result.read))] if result.read else []
-    rows += [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
+    sizes = {n: f", as {file} says" for n, file in result.sizes_from.items()}
+    rows += [(f"input {n}", f"{spec(s)}{sizes.get(n, '')}") for n, s in result.inputs.items()]
     rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
     if result.left_out:
         rows.append(("left out", _left_out(result.left_out)))
@@ -304,9 +305,18 @@ def _fallbacks(found: Sequence[FallbackCount]) -> list[Block]:
 def nodes_table(result: NodesResult) -> Page:
     """The table of a model's nodes."""
     result = clean(result)
-    columns = [Column("output"), Column("shape"), Column("operator"), Column("node")]
-    rows = [(o, shape(s.get("shape")), n["operator"], n["node"]) for n in result.nodes for o, s in n["outputs"].items()]
-    return Page(result.model, [Grid(columns, rows)])
+    columns = [
+        *(Column("output"), Column("shape"), Column("parameters", right=True), Column("operator"), Column("node"))
+    ]
+    rows = [
+        (o, shape(s.get("shape")), "" if i or not n["parameters"] else f"{n['parameters']:,}", n["operator"], n["node"])
+        for n in result.nodes
+        for i, (o, s) in enumerate(n["outputs"].items())
+    ]
+    total = f"{result.parameters:,} parameters"
+    if result.auxiliary:
+        total += f", {result.auxiliary:,} of them running means and variances (mx.viz.print_summary leaves these out)"
+    return Page(result.model, [Grid(columns, rows), Line(total, "dim")])
 
 
 def operators_table(result: OperatorsResult) -> Page:

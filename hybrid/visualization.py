@@ -73,6 +73,9 @@ def print_summary(
 ) -> None:
     """Print a table of the layers of a symbol: names, shapes (if there are any, without the batch), numbers of parameters, inputs.
 
+    The counts are MXNet's: of Convolution, FullyConnected, BatchNorm and Embedding alone, and without the running means and
+    variances of BatchNorm, which are no arguments but auxiliary states. All that a file holds is what gluonnx inspect tells.
+
     shape: shapes of the inputs by name. positions: where columns end, as parts of line_length or, when the last is above 1, in
     characters.
 

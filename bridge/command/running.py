@@ -57,7 +57,10 @@ def inspect(
         bool,
         typer.Option("--operators", help="The table of operators instead: of the model's, or of all without a model."),
     ] = False,
-    nodes: Annotated[bool, typer.Option("--nodes", help="The table of nodes instead: places for --outputs.")] = False,
+    nodes: Annotated[
+        bool,
+        typer.Option("--nodes", help="The table of nodes instead: shapes, parameters, places for --outputs."),
+    ] = False,
     match: Annotated[
         str | None, typer.Option(help="With --nodes: those with this text in their name, operator or outputs.")
     ] = None,

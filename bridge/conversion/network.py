@@ -31,7 +31,7 @@ from ..pipeline.postprocess import as_facts, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import Recording, load_recording
 from ..renaming import with_new_names
-from ..settle import freed, held_inputs, settle_inputs, unvarying
+from ..settle import freed, held_inputs, settle_inputs, told_beside, unvarying
 from .asked import Proof, Wanted
 
 
@@ -92,6 +92,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     recording = _recording(model, wanted, proof)
     given = loaded(wanted.inputs, model) if recording is None else fed(recording, model)
     specs, arrays = as_specs(given)
+    beside = told_beside(model, specs)
     if not wanted.training:
         model = model.inferring(specs)
     model, stored = freed(model, names_in(wanted.free, model.params))
@@ -115,7 +116,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         )
         facts |= detector.facts
     also = [loaded(each, model) for each in one_or_more(proof.also)]
-    warnings = (*_warnings(model), *(() if detector is None else (detector.note,)))
+    warnings = (*beside, *_warnings(model), *(() if detector is None else (detector.note,)))
     twin = None
     if wanted.training:
         model, twin, axes = _to_train(model, specs, axes)
