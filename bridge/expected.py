@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,9 +35,13 @@ VERDICTS = ("equivalent", "says little", "not equivalent")
 
 
 def with_inputs(
-    recording: Recording, given: Inputs | str | os.PathLike[str] | Sequence[Any] | None, model: Model
+    recording: Recording,
+    given: Inputs | str | os.PathLike[str] | Sequence[Any] | None,
+    model: Model,
+    is_open: Callable[[str, int], bool] = lambda _name, _axis: False,
 ) -> Recording:
-    """The recording with the inputs of its runs. given: those of a recording that holds outputs alone. Raises BadInput."""
+    """The recording with the inputs of its runs. given: those of a recording that holds outputs alone; beside one that holds both,
+    sizes that it has. is_open: True for an axis that may have another size. Raises BadInput."""
     own = any(each.inputs for each in recording.runs)
     if given is None or (isinstance(given, Mapping) and not given):
         if not own and taken_by(model):
@@ -45,6 +49,9 @@ def with_inputs(
                 f"{recording.label}: holds outputs alone; give the inputs that they came from (--inputs FILE.npz), or record both "
                 "(gluonnx record, record_with_mxnet.py)"
             )
+        return recording
+    if own and isinstance(given, Mapping) and all(isinstance(v, Spec | tuple | list) for v in given.values()):
+        _hold_sizes(recording, as_specs(given)[0], is_open)
         return recording
     if own:
         raise BadInput(f"{recording.label}: holds the inputs too; give no others beside it")
@@ -58,6 +65,47 @@ def with_inputs(
         )
     runs = (RecordedRun(arrays, each.outputs) for (_, arrays), each in zip(sets, recording.runs))
     return replace(recording, runs=tuple(runs))
+
+
+def _hold_sizes(recording: Recording, given: Mapping[str, Spec], is_open: Callable[[str, int], bool]) -> None:
+    """Raise BadInput for sizes that no run of a recording has."""
+    problems = []
+    for name, spec in given.items():
+        found = [each.inputs[name] for each in recording.runs if name in each.inputs]
+        if spec.shape is None or any(_fits(name, spec, array, is_open) for array in found):
+            continue
+        sizes = list(dict.fromkeys(f"{a.dtype} {show(a.shape)}" for a in found))
+        have = (
+            f"{name} is {' and '.join(sizes)} there"
+            if found
+            else f"its inputs are {', '.join(recording.runs[0].inputs)}"
+        )
+        got = f"{name} {show(spec.shape)}{f' of {spec.dtype}' if spec.dtype else ''}"
+        problems.append(f"{recording.label}: got {got}, and {have}; leave the size out, which the recording says")
+    if problems:
+        raise BadInput(*problems)
+
+
+def _fits(name: str, spec: Spec, array: np.ndarray, is_open: Callable[[str, int], bool]) -> bool:
+    """True for an array of these sizes, but for axes that are open."""
+    shape = spec.shape or ()
+    return (
+        len(shape) == array.ndim
+        and all(a == b or is_open(name, axis) for axis, (a, b) in enumerate(zip(shape, array.shape)))
+        and spec.dtype in (None, array.dtype)
+    )
+
+
+def check_pairs(
+    recording: Recording, engine: Engine, names: Mapping[str, str] | None = None, *, cut: bool = False
+) -> None:
+    """Raise BadInput, before anything is run, where the recording's inputs or outputs are not those of the engine's model. names,
+    cut: as hold_against takes them."""
+    recorded_cases(recording, engine, names)
+    for each in recording.runs:
+        heads = {n: each.outputs[n] for n in recording.facts.get("outputs", ()) if n in each.outputs} or each.outputs
+        if not set(engine.outputs) <= set(each.outputs):
+            _pair(recording, heads, dict.fromkeys(engine.outputs, np.empty(0)), engine, cut)
 
 
 def taken_by(model: Model) -> list[str]:

@@ -15,7 +15,7 @@ from .change.causes import unreached
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import Engine, NativeEngine, engine_for
-from .expected import cases_for_both, hold_against, renamed, specs_of, with_inputs, with_recording
+from .expected import cases_for_both, check_pairs, hold_against, renamed, specs_of, with_inputs, with_recording
 from .faces.notebook import listener
 from .fitting import misfits
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
@@ -137,6 +137,8 @@ def verify(
     if recording is not None:
         recording = renamed(recording, left)
         cases = cases_for_both(recording, left, right, names)
+        check_pairs(recording, left, cut=bool(outputs))
+        check_pairs(recording, right, cases[0].names, cut=bool(outputs))
     else:
         told = {"names": names, "ranges": ranges}
         sources = {**sources_of(inputs), **(files or {})}

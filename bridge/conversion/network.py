@@ -21,7 +21,8 @@ from hybrid.passes.strip_labels import label_names
 from ..batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
 from ..cases import samplers
 from ..detectors import Detector, without_suppression
-from ..expected import fed, with_inputs
+from ..engines import NativeEngine
+from ..expected import check_pairs, fed, with_inputs
 from ..inputs import Inputs, as_specs, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
@@ -107,6 +108,8 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     if wanted.postprocess:
         model = postprocessed(model, wanted.postprocess, specs)
     model, names = with_new_names(model, wanted.rename)
+    if recording is not None:
+        check_pairs(recording, NativeEngine(model, specs))
     if forms.nan_guards is False:  # what lies beyond is left to the runtime
         proof = dataclasses.replace(proof, draws=[kind for kind in proof.draws if kind != "edges"])
     detector = None
@@ -141,7 +144,13 @@ def _recording(model: Model, wanted: Wanted, proof: Proof) -> Recording | None:
         raise BadInput(*problems)
     if isinstance(wanted.batch, str) and wanted.batch != BATCH:
         raise BadInput(f"batch: got {wanted.batch!r}, wanted a size, or {BATCH!r} for one that stays open")
-    recording = None if proof.expected is None else with_inputs(load_recording(proof.expected), wanted.inputs, model)
+    recording = (
+        None
+        if proof.expected is None
+        else with_inputs(
+            load_recording(proof.expected), wanted.inputs, model, lambda name, axis: _is_open(wanted, name, axis)
+        )
+    )
     if recording is not None and (wanted.training or not proof.wanted):
         raise BadInput("recorded outputs are those of inference, verified: convert without --training and --no-verify")
     if (wanted.preprocess or wanted.postprocess) and (recording is not None or wanted.training):
@@ -150,6 +159,11 @@ def _recording(model: Model, wanted: Wanted, proof: Proof) -> Recording | None:
             "outputs with a file that holds the network alone"
         )
     return recording
+
+
+def _is_open(wanted: Wanted, name: str, axis: int) -> bool:
+    """True for an axis that is left open; of a batch that is, it is taken for the first."""
+    return axis in wanted.dynamic.get(name, {}) or (wanted.batch == BATCH and axis == 0)
 
 
 def _sized(

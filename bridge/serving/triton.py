@@ -6,7 +6,7 @@ beside it; the fields are those of model_config.proto."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +59,25 @@ def layout(package: Package, place: Path) -> Layout:
     version = versions[-1] + 1 if versions else 1
     files |= {f"{package.name}/{version}/{name}": path for name, path in package.files.items()}
     return Layout(files, f"tritonserver --model-repository {place.resolve()}", kept, [note] if note else [])
+
+
+def check_before(folder: Path, labels: Sequence[str], max_batch: int | None) -> None:
+    """Raise BadInput, before anything is made, for what the folder of a model says of all its versions otherwise."""
+    if not _versions(folder):
+        return
+    problems = _other_labels(folder, labels)
+    if problems:
+        raise BadInput(*problems)
+    if (folder / CONFIG).is_file():
+        _kept_configuration(folder / CONFIG, max_batch)
+
+
+def _other_labels(folder: Path, labels: Sequence[str]) -> list[str]:
+    """Words for names of classes that are not those which are there."""
+    path = folder / LABELS
+    if not labels or not path.is_file() or path.read_bytes() == labels_file(labels):
+        return []
+    return [f"{path} holds other names of classes, for all versions; deploy under another name (--name)"]
 
 
 def config(package: Package, max_batch: int) -> str:
@@ -154,9 +173,7 @@ def _check_older(folder: Path, version: int, package: Package) -> None:
                 f"{what} of version {version} in {folder} are {', '.join(_shown(old))}, and these are {', '.join(_shown(new))}: "
                 "all versions of a model take and give the same; deploy under another name (--name), or remove {folder} first"
             )
-    labels = folder / LABELS
-    if package.labels and labels.is_file() and labels.read_bytes() != labels_file(package.labels):
-        problems.append(f"{labels} holds other names of classes, for all versions; deploy under another name (--name)")
+    problems += _other_labels(folder, package.labels)
     if problems:
         raise BadInput(*problems)
 
