@@ -39,6 +39,7 @@ from .models import (
     split_inputs,
 )
 from .opsets import check_opset, default_opset, newest
+from .pipeline.detections import rows_of
 from .pipeline.labels import labels_of
 from .provenance import read_facts
 from .settle import with_sizes_beside
@@ -100,6 +101,9 @@ class InspectResult:
 
     classes: tuple[str, ...] = ()
     """Names of the classes that an ONNX file carries (see pipeline/labels.py)."""
+
+    detections: tuple[str, ...] = ()
+    """Outputs that hold rows of detections: class (-1: none), score, left, top, right, bottom."""
 
     sizes_from: Mapping[str, str] = field(default_factory=dict)
     """Files beside the symbol that tell the shapes of inputs which nobody gave, by the input."""
@@ -340,6 +344,7 @@ def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
         fallbacks=fallbacks,
         provenance=read_facts(proto),
         classes=labels_of(proto),
+        detections=tuple(rows_of(model)),
         read=model.read,
     )
 
@@ -396,6 +401,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         mxnet=tuple(not_in_mxnet(graph, model.params)),
         fallbacks=fallbacks,
         left_out=dict(model.left_out),
+        detections=tuple(rows_of(model)),
         sizes_from={n: f for n, f in model.beside.told_by.items() if n in free and n not in given},
         read=model.read,
     )

@@ -26,6 +26,7 @@ from .inspect import InspectResult, NodesResult, OperatorsResult
 from .job import check_target
 from .models import BadInput
 from .paths import listed
+from .pipeline.detections import ROWS
 from .pipeline.labels import ranked
 from .printable import clean, printable
 from .recorded import Recording, own_version
@@ -253,7 +254,8 @@ def inspect_table(result: InspectResult) -> Page:
     rows = [("read", _sources(result.read))] if result.read else []
     sizes = {n: f", as {file} says" for n, file in result.sizes_from.items()}
     rows += [(f"input {n}", f"{spec(s)}{sizes.get(n, '')}") for n, s in result.inputs.items()]
-    rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
+    meant = dict.fromkeys(result.detections, f", {ROWS}")
+    rows += [(f"output {n}", f"{spec(s)}{meant.get(n, '')}") for n, s in result.outputs.items()]
     if result.left_out:
         rows.append(("left out", _left_out(result.left_out)))
     if result.labels:
@@ -399,13 +401,21 @@ def _steps(result: BenchResult) -> Grid:
     return Grid(columns, rows, title)
 
 
-def arrays(results: Mapping[str, Any], cost: PrecisionReport | None = None, labels: Sequence[str] = ()) -> Page:
-    """Outputs of a run by name, shape and range, the names of their classes, and what a precision costs."""
+def arrays(
+    results: Mapping[str, Any],
+    cost: PrecisionReport | None = None,
+    labels: Sequence[str] = (),
+    rows_of: Sequence[str] = (),
+) -> Page:
+    """Outputs of a run by name, shape and range, the names of their classes (of those in rows_of, the detections), and what a
+    precision costs."""
     rows = []
     for name, value in results.items():
         span = f", {value.min():.6g} to {value.max():.6g}" if value.size and value.dtype.kind in "fiu" else ""
         rows.append((printable(name), f"{value.dtype} {' x '.join(map(str, value.shape)) or 'scalar'}{span}"))
-    rows += [(f"classes of {printable(name)}", printable(text)) for name, text in ranked(results, labels)]
+    for name, text in ranked(results, labels, rows_of):
+        what = "found in" if name.partition("[")[0] in rows_of else "classes of"
+        rows.append((f"{what} {printable(name)}", printable(text)))
     return Page("Outputs", [Facts(rows), *([] if cost is None else _precision(cost))])
 
 

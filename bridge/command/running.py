@@ -20,6 +20,7 @@ from ..job import check_target
 from ..models import described, open_with
 from ..opsets import parse_opset
 from ..paths import BadInput, file_of
+from ..pipeline.detections import rows_of
 from ..pipeline.labels import labels_of, ranked
 from ..runtime import TIME_LIMIT
 from .groups import grouped
@@ -150,9 +151,10 @@ def run(
             {} if cost is None else {"precision": cost.as_dict()}
         )
         names = () if opened.proto is None else labels_of(opened.proto)
-        best = ranked(results, names)
+        rows = rows_of(opened)
+        best = ranked(results, names, rows)
         told |= {"ranked": [{"output": n, "text": text} for n, text in best]} if best else {}
-        print_result(told, as_json, lambda: report.arrays(results, cost, names))
+        print_result(told, as_json, lambda: report.arrays(results, cost, names, rows))
 
 
 @grouped

@@ -27,6 +27,7 @@ from ..inputs import Inputs, as_specs, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import names_in, one_or_more
+from ..pipeline import detections
 from ..pipeline.labels import as_metadata
 from ..pipeline.postprocess import as_facts, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
@@ -118,6 +119,8 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
             model, forms, specs, training=wanted.training, recorded=recording is not None
         )
         facts |= detector.facts
+    elif model.graph is not None:
+        facts |= detections.as_metadata(model.graph)
     also = [loaded(each, model) for each in one_or_more(proof.also)]
     warnings = (*beside, *_warnings(model), *(() if detector is None else (detector.note,)))
     twin = None
@@ -153,7 +156,8 @@ def _recording(model: Model, wanted: Wanted, proof: Proof) -> Recording | None:
     )
     if recording is not None and (wanted.training or not proof.wanted):
         raise BadInput("recorded outputs are those of inference, verified: convert without --training and --no-verify")
-    if (wanted.preprocess or wanted.postprocess) and (recording is not None or wanted.training):
+    changed = wanted.preprocess or (wanted.postprocess and (wanted.postprocess.computes or wanted.training))
+    if changed and (recording is not None or wanted.training):
         raise BadInput(
             "pre- and post-processing belong to the file that is deployed: convert without --training, and compare recorded "
             "outputs with a file that holds the network alone"

@@ -53,12 +53,17 @@ def layout(package: Package, place: Path) -> Layout:
         _check_older(folder, versions[-1], package)
         kept = [f"{package.name}/{n}" for n in (CONFIG, LABELS) if (folder / n).is_file()]
         note = _kept_configuration(folder / CONFIG, package.max_batch) if (folder / CONFIG).is_file() else note
+    notes = [note] if note else []
+    if package.labels and not any(_is_of_classes(package, s, most) for s in package.outputs.values()):
+        notes.append(
+            f"{LABELS} is for clients: no output holds a score for each of {len(package.labels)} names, so Triton gives none out"
+        )
     files[f"{package.name}/{CONFIG}"] = config(package, most).encode()
     if package.labels:
         files[f"{package.name}/{LABELS}"] = labels_file(package.labels)
     version = versions[-1] + 1 if versions else 1
     files |= {f"{package.name}/{version}/{name}": path for name, path in package.files.items()}
-    return Layout(files, f"tritonserver --model-repository {place.resolve()}", kept, [note] if note else [])
+    return Layout(files, f"tritonserver --model-repository {place.resolve()}", kept, notes)
 
 
 def check_before(folder: Path, labels: Sequence[str], max_batch: int | None) -> None:

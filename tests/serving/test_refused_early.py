@@ -104,7 +104,9 @@ def test_sizes_beside_a_recording_that_says_them(tmp_path: Path) -> None:
     for size in (3, 1):  # those of its two runs
         assert bridge.verify(LENET, inputs={"data": (size, 1, 28, 28)}, expected=TRUTH).equivalent
     for size in ((8, 1, 28, 28), (3, 1, 28, 29), (3, 784)):
-        with pytest.raises(bridge.BadInput, match=r"data is float32 \(3, 1, 28, 28\) and float32 \(1, 1, 28, 28\) there"):
+        with pytest.raises(
+            bridge.BadInput, match=r"data is float32 \(3, 1, 28, 28\) and float32 \(1, 1, 28, 28\) there"
+        ):
             bridge.convert(LENET, inputs={"data": size}, expected=TRUTH)
     with pytest.raises(bridge.BadInput, match=r"got image \(3, 1, 28, 28\), and its inputs are data"):
         bridge.convert(LENET, inputs={"image": (3, 1, 28, 28)}, expected=TRUTH)
