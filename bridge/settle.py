@@ -25,6 +25,10 @@ SPACE = {3: ("LENGTH",), 4: ("HEIGHT", "WIDTH"), 5: ("DEPTH", "HEIGHT", "WIDTH")
 """Words in the place of sizes of such an input, where the usual ones do not fit."""
 
 
+STRIDING = ("Convolution", "Convolution_v1", "Pooling", "Pooling_v1")
+"""Layers that go over a picture in steps."""
+
+
 def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
     """Specs for all inputs. Raises BadInput listing every missing parameter, unknown name and input without a shape."""
     assert model.graph is not None
@@ -136,11 +140,29 @@ def _ranks(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     for name, spec in specs.items():
         wanted, got = _first_layer(model, name), spec.shape
         if wanted is not None and got is not None and len(got) == len(wanted) - 1 and is_known(got):
-            sizes = ",".join(map(str, (1, *got)))
+            sizes = ",".join(map(str, _with_axis(model, name, got, len(wanted)) or example(model, name).split(",")))
             problems.append(
                 f"input {name}: got shape {show(got)}, wanted {len(wanted)} dimensions, the batch first; try --input {name}:{sizes}"
             )
     return problems
+
+
+def _with_axis(model: Model, name: str, got: tuple[int, ...], rank: int) -> list[int] | None:
+    """The sizes with one axis more, so that a first convolution finds its channels: with the batch before them, with a second side
+    like the one that is given, or turned, where channels stand last. None where none of these fits, and for other layers that do
+    not take the batch alone."""
+    layer = first_layer(model, name)
+    weight = None if layer is None else _weight(model, layer)
+    whole = [1, *got]
+    if layer is None or weight is None or len(weight) != rank or rank < 3:
+        return whole
+    channels, place = _channels(layer, weight), rank - 1 if _last(layer) else 1
+    turned = [1, *got[1:], got[0]] if _last(layer) else [1, got[-1], *got[:-1]]
+    doubled = [got[0], *got[1:2], *got[1:]] if _last(layer) else [*got, got[-1]]
+    tried = (
+        (doubled, whole, turned) if got[0] == 1 else (whole, doubled, turned)
+    )  # what is 1 is more likely a batch than a side
+    return next((sizes for sizes in tried if sizes[place] == channels), None)
 
 
 def _unfit(model: Model, specs: Mapping[str, Spec]) -> list[str]:
@@ -330,3 +352,28 @@ def channels_last(model: Model, specs: Mapping[str, Spec]) -> list[str]:
             said += f"; try --input {name}:{','.join(map(str, fitting))}"
         problems.append(said)
     return problems
+
+
+def smaller_than_a_cell(model: Model, specs: Mapping[str, Spec]) -> list[str]:
+    """A remark where a layer steps over more than is left of a picture: a smaller picture cannot be told from its border there,
+    which a network that pools globally takes without a word. specs: of all inputs."""
+    assert model.graph is not None
+    try:
+        inferred = model.infer(specs)
+    except MXNetError:
+        return []
+    for node in model.graph.nodes:
+        op = node.op
+        stride = tuple(getattr(op, "stride", None) or ()) if op is not None else ()
+        if op is None or op.name not in STRIDING or getattr(op, "global_pool", False):
+            continue
+        shape = inferred.spec(node.inputs[0]).shape or ()
+        sides = shape[1:-1] if _last(node) else shape[2:]
+        if len(sides) == len(stride) and any(s > d for s, d in zip(stride, sides) if isinstance(d, int)):
+            given = [f"{n} {show(s.shape)}" for n, s in specs.items() if len(s.shape or ()) == len(shape)]
+            left, steps = (" x ".join(map(str, each)) for each in (sides, stride))
+            return [
+                f"{listed(given)}: {node.name} ({op.name}) steps by {steps} over the {left} that is left of it: less than one cell "
+                "of the last layers, which see little but borders; give the size of the training"
+            ]
+    return []

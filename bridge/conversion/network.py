@@ -33,7 +33,7 @@ from ..pipeline.postprocess import as_facts, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import Recording, load_recording
 from ..renaming import with_new_names
-from ..settle import freed, held_inputs, settle_inputs, told_beside, unvarying
+from ..settle import freed, held_inputs, settle_inputs, smaller_than_a_cell, told_beside, unvarying
 from .asked import Proof, Wanted
 
 
@@ -122,7 +122,12 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     elif model.graph is not None:
         facts |= detections.as_metadata(model.graph)
     also = [loaded(each, model) for each in one_or_more(proof.also)]
-    warnings = (*beside, *_warnings(model), *(() if detector is None else (detector.note,)))
+    warnings = (
+        *beside,
+        *smaller_than_a_cell(model, specs),
+        *_warnings(model),
+        *(() if detector is None else (detector.note,)),
+    )
     twin = None
     if wanted.training:
         model, twin, axes = _to_train(model, specs, axes)

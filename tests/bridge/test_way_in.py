@@ -137,7 +137,9 @@ def test_outputs_that_there_are_not(net: Path) -> None:
     listing = json.loads(call("inspect", net, "--nodes", "--input", "data:2,3", "--json"))
     assert [n["node"] for n in listing["nodes"]] == ["fc1", "relu1"]
     assert listing["nodes"][0]["outputs"]["fc1_output"]["shape"] == [2, 4]
-    assert "fc1_output    (2,4)  FullyConnected  fc1" in call("inspect", net, "--nodes", "--input", "data:2,3")
+    assert "fc1_output    (2,4)          16  FullyConnected  fc1" in call(
+        "inspect", net, "--nodes", "--input", "data:2,3"
+    )
     assert "Conv" in call("inspect", ONNX / "torch_cnn_legacy/model.onnx", "--nodes")
 
 
