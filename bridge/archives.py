@@ -17,7 +17,6 @@ import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -196,21 +195,10 @@ def _copy(source: IO[bytes], place: Path, size: int, archive: Path) -> None:
 # -- what stands beside a model ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Beside:
-    """What files beside a symbol tell of its inputs."""
-
-    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Shapes of inputs by name."""
-    told_by: Mapping[str, str] = field(default_factory=dict)
-    """The file that tells it, by the input's name."""
-    unread: tuple[str, ...] = ()
-    """Words for files, and shapes in them, that are not taken."""
-
-
-def sizes_beside(folder: Path) -> Beside:
-    """Shapes of inputs, as SageMaker (model-shapes.json; what pictures were resized to, in hyperparams.json) and MXNet's model
-    servers (signature.json) write them beside a symbol."""
+def sizes_beside(folder: Path) -> tuple[dict[str, tuple[int, ...]], tuple[str, ...], dict[str, str]]:
+    """Shapes of inputs by name, as SageMaker (model-shapes.json; what pictures were resized to, in hyperparams.json) and MXNet's
+    model servers (signature.json) write them beside a symbol; words for files, and shapes in them, that are not taken; and the
+    file that tells each shape."""
     found: dict[str, tuple[int, ...]] = {}
     told_by: dict[str, str] = {}
     faults: list[str] = []
@@ -240,7 +228,7 @@ def sizes_beside(folder: Path) -> Beside:
                 told_by[key] = name
             else:
                 faults.append(f"{name}: it gives {key} the shape {shape}, wanted positive sizes; it is not taken")
-    return Beside(found, told_by, tuple(faults))
+    return found, tuple(faults), told_by
 
 
 def _why(error: BaseException) -> str:

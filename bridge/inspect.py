@@ -402,7 +402,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         fallbacks=fallbacks,
         left_out=dict(model.left_out),
         detections=tuple(rows_of(model)),
-        sizes_from={n: f for n, f in model.beside.told_by.items() if n in free and n not in given},
+        sizes_from={n: f for n, f in model.sizes_from.items() if n in free and n not in given},
         read=model.read,
     )
 

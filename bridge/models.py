@@ -37,7 +37,7 @@ from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import Inference, infer
 from hybrid.passes.strip_labels import label_names, strip_labels
 
-from .archives import Beside, Unpacked, is_archive, sizes_beside
+from .archives import Unpacked, is_archive, sizes_beside
 from .cut import cut_at
 from .heads import without_training_heads
 from .paths import BadInput, file_of, is_onnx_file, listed, names_in, newest_params, symbols_of
@@ -79,8 +79,12 @@ class Model:
     """Names of tensors of the graph in the ONNX model that it was read from, where they differ."""
     cast: tuple[str, ...] = ()
     """Parameters that were stored in another dtype than the graph computes them in (see with_dtypes_of_graph)."""
-    beside: Beside = field(default_factory=Beside)
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Shapes of inputs that files beside the symbol tell (see archives.sizes_beside)."""
+    sizes_from: Mapping[str, str] = field(default_factory=dict)
+    """The file that tells each."""
+    unread: tuple[str, ...] = ()
+    """Words for what of these files could not be read."""
     notes: tuple[str, ...] = ()
     """Remarks on how it was read, for results to tell."""
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -329,10 +333,23 @@ class SymbolFormat:
             pairs.check(source, path)
         arrays, notes = _by_names_of_graph(graph, arrays)
         name = source.name.removesuffix(".json").removesuffix("-symbol")
-        beside = sizes_beside(source.parent) if len(symbols_of(source.parent)) == 1 else Beside()
+        alone = len(symbols_of(source.parent)) == 1
+        sizes, unread, told_by = sizes_beside(source.parent) if alone else ({}, (), {})
         named = kept_names(graph)
         return with_dtypes_of_graph(
-            Model(name, graph, arrays, None, source, path, names=named, beside=beside, notes=notes)
+            Model(
+                name,
+                graph,
+                arrays,
+                None,
+                source,
+                path,
+                names=named,
+                sizes=sizes,
+                unread=unread,
+                sizes_from=told_by,
+                notes=notes,
+            )
         )
 
     def translated(self, model: Model) -> SymbolFiles:

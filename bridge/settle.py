@@ -61,7 +61,7 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
             out[name] = spec
         elif name not in ignored and not converters.export.untranslatable(model.graph):
             said = _no_shape(model, name, spec.shape, specs)
-            problems += [p for p in (*model.beside.unread, said) if p not in problems]
+            problems += [p for p in (*model.unread, said) if p not in problems]
     for name, axes in dynamic.items():
         rank = len(out[name].shape or ()) if name in out else 0
         problems += [
@@ -118,7 +118,7 @@ def held_inputs(model: Model) -> list[str]:
 def with_sizes_beside(model: Model, specs: dict[str, Spec], free: list[str]) -> dict[str, Spec]:
     """The specs, with shapes that files beside the model tell of inputs whose shape is not given."""
     out = dict(specs)
-    for name, shape in model.beside.sizes.items():
+    for name, shape in model.sizes.items():
         if name in free and (name not in out or out[name].shape is None):
             out[name] = out[name]._replace(shape=shape) if name in out else Spec(shape)
     return out
@@ -128,8 +128,8 @@ def told_beside(model: Model, given: Container[str]) -> list[str]:
     """A remark on each shape that was taken from a file beside the model, since nobody gave it. given: inputs of which one was."""
     free = model.variables()
     return [
-        f"input {name}: the shape {show(model.beside.sizes[name])} is from {file}; --input gives another"
-        for name, file in model.beside.told_by.items()
+        f"input {name}: the shape {show(model.sizes[name])} is from {file}; --input gives another"
+        for name, file in model.sizes_from.items()
         if name in free and name not in given
     ]
 

@@ -194,9 +194,9 @@ def preprocessed(
         if domain is not None:
             limits[name] = (domain.low, domain.high)
     notes = (*model.notes, f"{again}, as was asked for") if again else model.notes
-    beside = replace(model.beside, sizes={n: s for n, s in model.beside.sizes.items() if n != name})
+    sizes = {n: s for n, s in model.sizes.items() if n != name}
     graph = Graph(model.graph.rewritten(change))
-    prepared = replace(model, graph=graph, params={**model.params, **made.params}, beside=beside, notes=notes)
+    prepared = replace(model, graph=graph, params={**model.params, **made.params}, sizes=sizes, notes=notes)
     said = {n: v for n, v in asdict(wanted).items() if v not in (None, False)} | {"input": name}
     facts = {KEY: json.dumps(said, sort_keys=True)}
     return Prepared(prepared, {**specs, name: Spec(shape, dtype)}, axes, limits, name, layout, facts)

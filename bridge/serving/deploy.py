@@ -207,7 +207,7 @@ def _check_batch(to: str, max_batch: int, opened: Model, conversion: Mapping[str
 def _sizes_beside(opened: Model, conversion: Mapping[str, Any]) -> frozenset[str]:
     """Inputs whose sizes files beside the symbol tell, and nobody else did."""
     given = conversion.get("inputs") or {}
-    names = opened.beside.sizes if isinstance(given, Mapping) and conversion.get("batch") is None else ()
+    names = opened.sizes if isinstance(given, Mapping) and conversion.get("batch") is None else ()
     return frozenset(n for n in names if n not in given)
 
 

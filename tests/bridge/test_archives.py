@@ -14,12 +14,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
 from bridge.cli import app
-from bridge.inspect import nodes
 from hybrid.core.error import OutOfMemory
 from hybrid.core.memory_budget import memory_budget, set_memory_budget
 from tests.models.networks import networks
@@ -218,7 +216,7 @@ def test_folders(tmp_path: Path) -> None:
     (tmp_path / "model-shapes.json").write_text(json.dumps([{"name": "data", "shape": [0, 1, 28, 28]}]))
     model = bridge.open_model(tmp_path)
     assert model.path == tmp_path / "model-symbol.json"
-    assert model.beside.sizes == {"data": (1, 1, 28, 28)}
+    assert model.sizes == {"data": (1, 1, 28, 28)}
     assert bridge.convert(tmp_path, verify=False).inputs["data"]["shape"] == [1, 1, 28, 28]
     given = bridge.convert(tmp_path, inputs={"data": (2, 1, 28, 28)}, verify=False)
     assert given.inputs["data"]["shape"] == [2, 1, 28, 28]
@@ -227,7 +225,7 @@ def test_folders(tmp_path: Path) -> None:
         bridge.BadInput, match=r"2 -symbol.json files \(model-symbol.json, other-symbol.json\); name the"
     ):
         bridge.open_model(tmp_path)
-    assert not bridge.open_model(tmp_path / "model").beside.sizes  # whose sizes they are is not known
+    assert not bridge.open_model(tmp_path / "model").sizes  # whose sizes they are is not known
     with pytest.raises(bridge.BadInput, match=r"below it are a/model-symbol.json, a/other-symbol.json"):
         inner = tmp_path / "a"
         inner.mkdir()
@@ -256,8 +254,8 @@ def test_sizes_beside_a_symbol(name: str, text: str, sizes: object, tmp_path: Pa
         (tmp_path / file).write_bytes(content)
     (tmp_path / name).write_text(text)
     model = bridge.open_model(tmp_path)
-    assert model.beside.sizes == sizes
-    assert bool(model.beside.unread) != bool(sizes)
+    assert model.sizes == sizes
+    assert bool(model.unread) != bool(sizes)
 
 
 @pytest.mark.parametrize(
@@ -292,29 +290,11 @@ def test_shapes_beside_a_symbol_that_cannot_be_read_are_told(name: str, text: st
     assert given.inputs["data"]["shape"] == [1, 1, 28, 28]
 
 
-def test_a_size_that_nobody_gave_is_told_with_its_file(tmp_path: Path) -> None:
-    for file, content in FILES.items():
-        (tmp_path / file).write_bytes(content)
-    (tmp_path / "hyperparams.json").write_text('{"image_shape": "1,28,28"}')
-    said = "input data: the shape (1, 1, 28, 28) is from hyperparams.json; --input gives another"
-    assert said in bridge.convert(tmp_path, verify=False).warnings
-    assert not [
-        w for w in bridge.convert(tmp_path, inputs={"data": (1, 1, 28, 28)}, verify=False).warnings if "from" in w
-    ]
-    assert said in bridge.deploy(tmp_path, "triton", tmp_path / "repository").warnings
-    found = bridge.inspect(tmp_path)
-    assert found.sizes_from == {"data": "hyperparams.json"} == found.as_dict()["sizes_from"]
-    table = CliRunner().invoke(app, ["inspect", str(tmp_path)]).stdout
-    assert "float32 1 x 1 x 28 x 28, as hyperparams.json says" in table
-    assert not bridge.inspect(tmp_path, inputs={"data": (1, 1, 28, 28)}).sizes_from
-    assert nodes(tmp_path).nodes[0]["outputs"]["convolution0_output"]["shape"] == [1, 6, 24, 24]
-
-
 def test_hyperparameters_of_another_algorithm_are_no_fault(tmp_path: Path) -> None:
     for file, content in FILES.items():
         (tmp_path / file).write_bytes(content)
     (tmp_path / "hyperparams.json").write_text('{"epochs": "3"}')
-    assert not bridge.open_model(tmp_path).beside.unread
+    assert not bridge.open_model(tmp_path).unread
 
 
 # -- archives that deploy writes, whose model is an ONNX file ----------------------------------------------------------------

@@ -1,12 +1,17 @@
 """Sizes that a user gives: what is proposed in their place, and what is said of pictures that are too small."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
+from bridge.cli import app
+from bridge.inspect import nodes
+from tests.models.networks import FOLDER
 
 
 def network(folder: Path, layout: str = "NCHW", halvings: int = 3) -> Path:
@@ -66,3 +71,21 @@ def test_layers_that_only_look_around_a_cell_are_no_fault(tmp_path: Path) -> Non
     weights = {"head_weight": np.ones((2, 3, 3, 3), np.float32)}
     made = bridge.convert(symbol, weights, inputs={"data": (1, 3, 8, 8)}, verify=False)
     assert not [w for w in made.warnings if "cell" in w]
+
+
+def test_a_size_that_nobody_gave_is_told_with_its_file(tmp_path: Path) -> None:
+    for file in ("model-symbol.json", "model-0000.params"):
+        shutil.copy(FOLDER / "lenet" / file, tmp_path)
+    (tmp_path / "hyperparams.json").write_text('{"image_shape": "1,28,28"}')
+    said = "input data: the shape (1, 1, 28, 28) is from hyperparams.json; --input gives another"
+    assert said in bridge.convert(tmp_path, verify=False).warnings
+    assert not [
+        w for w in bridge.convert(tmp_path, inputs={"data": (1, 1, 28, 28)}, verify=False).warnings if "from" in w
+    ]
+    assert said in bridge.deploy(tmp_path, "triton", tmp_path / "repository").warnings
+    found = bridge.inspect(tmp_path)
+    assert found.sizes_from == {"data": "hyperparams.json"} == found.as_dict()["sizes_from"]
+    table = CliRunner().invoke(app, ["inspect", str(tmp_path)]).stdout
+    assert "float32 1 x 1 x 28 x 28, as hyperparams.json says" in table
+    assert not bridge.inspect(tmp_path, inputs={"data": (1, 1, 28, 28)}).sizes_from
+    assert nodes(tmp_path).nodes[0]["outputs"]["convolution0_output"]["shape"] == [1, 6, 24, 24]
