@@ -50,7 +50,7 @@ def verify(
     as_json, report_to = general.as_json, general.report_to
     with errors(as_json, report_to), progress(as_json) as tell:
         ranges = feeding.ranges
-        if target:
+        if target := names_in(target):
             if b is not None or comparing.expected is not None:
                 raise BadInput(
                     "--target runs one ONNX file beside our engine: leave out the second model and --expected"

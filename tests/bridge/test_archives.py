@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
