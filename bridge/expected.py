@@ -92,7 +92,7 @@ def _fits(name: str, spec: Spec, array: np.ndarray, is_open: Callable[[str, int]
     return (
         len(shape) == array.ndim
         and all(a == b or is_open(name, axis) for axis, (a, b) in enumerate(zip(shape, array.shape)))
-        and spec.dtype in (None, array.dtype)
+        and (spec.dtype is None or spec.dtype == array.dtype)
     )
 
 

@@ -159,7 +159,7 @@ class NodesResult:
 
     @property
     def auxiliary(self) -> int:
-        """How many of them training only averages."""
+        """Numbers among these that training only averages."""
         return sum(n["auxiliary"] for n in self.nodes)
 
     def as_dict(self) -> dict[str, Any]:

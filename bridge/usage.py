@@ -1,5 +1,4 @@
-"""What is wrong with a command line, in the words and the style of all other errors. Loads neither onnx nor the engine: for most of
-what is mistyped nothing has to be known of models."""
+"""Words for what is wrong with a command line, in the style of all other errors."""
 
 from __future__ import annotations
 

@@ -58,7 +58,14 @@ class Postprocess:
 
     @property
     def computes(self) -> bool:
-        """True where outputs become others, rather than get names of their classes alone."""
+        """True where outputs become others, rather than get names of their classes alone.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> gluonnx.Postprocess(labels=("cat", "dog")).computes, gluonnx.Postprocess(top_k=1).computes
+        (False, True)
+        """
         return self.softmax or self.argmax or self.top_k is not None
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""What the layers of a network are: inspect --nodes, with shapes and parameters."""
+"""Layers of a network: inspect --nodes, with shapes and parameters."""
 
 import json
 import re
@@ -15,7 +15,7 @@ runner = CliRunner()
 
 
 def test_nodes_tell_their_parameters_and_add_up_to_the_whole(tmp_path: Path) -> None:
-    """What two nodes share is the first one's; running means and variances are told apart, which a summary of MXNet leaves out."""
+    """Parameters that two nodes share are the first one's; running means and variances are told apart, which a summary of MXNet leaves out."""
     data, weight = mx.sym.var("data"), mx.sym.var("shared_weight")
     first = mx.sym.Convolution(data, weight, kernel=(3, 3), num_filter=3, no_bias=True, pad=(1, 1), name="conv")
     bn = mx.sym.BatchNorm(first, fix_gamma=False, name="bn")

@@ -129,12 +129,14 @@ def test_triton_says_that_it_gives_out_no_names_of_detections(tmp_path: Path) ->
 
 
 def test_rows_in_words() -> None:
-    rows = np.float32([[[1, 0.5, 0, 0.1, 1, 1], [-1, 0.9, 0, 0, 0, 0], [0, 0.75, 0.25, 0, 0.5, 1]], [[-1] * 6] * 3])
+    rows = np.array(
+        [[[1, 0.5, 0, 0.1, 1, 1], [-1, 0.9, 0, 0, 0, 0], [0, 0.75, 0.25, 0, 0.5, 1]], [[-1] * 6] * 3], np.float32
+    )
     assert told("det", rows, TWO) == [
         ("det[0]", "cat 0.75 at 0.25, 0, 0.5, 1; dog 0.5 at 0, 0.1, 1, 1"),
         ("det[1]", "none"),
     ]
     assert told("det", rows[:1], ()) == [("det", "class 0 0.75 at 0.25, 0, 0.5, 1; class 1 0.5 at 0, 0.1, 1, 1")]
-    many = np.tile(np.float32([0, 0.5, 0, 0, 1, 1]), (1, 9, 1))
+    many = np.tile(np.array([0, 0.5, 0, 0, 1, 1], np.float32), (1, 9, 1))
     assert told("det", many, TWO)[0][1].endswith("; 4 more")
     assert rows_of(bridge.open_model(mx.sym.exp(mx.sym.var("x")), {})) == []

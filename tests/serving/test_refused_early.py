@@ -1,4 +1,4 @@
-"""What a deployment is refused for is said before the work, as far as it is known by then."""
+"""Refusals of deployments: before the work, as far as the reason is known by then."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from bridge.serving import deploy as deploying
 
 ROOT = Path(__file__).parents[2]
 LENET, TRUTH = ROOT / "fixtures" / "models" / "lenet" / "model", ROOT / "fixtures" / "recorded" / "lenet.npz"
-SIZE = {"inputs": {"data": (1, 1, 28, 28)}}
+SIZE: dict[str, Any] = {"inputs": {"data": (1, 1, 28, 28)}}
 
 
 @pytest.fixture
@@ -95,8 +95,9 @@ def test_a_recording_of_other_outputs(tmp_path: Path, no_runs: None) -> None:
 
 def test_sizes_beside_a_recording_that_says_them(tmp_path: Path) -> None:
     """Those that it has are no contradiction, also where the batch is left open; others are refused with what it has."""
-    axes = {"dynamic": {"data": {0: "n"}}}
-    for number, (size, options) in enumerate(((3, axes), (1, axes), (8, axes), (8, {"batch": "batch"}))):
+    axes: dict[str, Any] = {"dynamic": {"data": {0: "n"}}}
+    batch: dict[str, Any] = {"batch": "batch"}
+    for number, (size, options) in enumerate(((3, axes), (1, axes), (8, axes), (8, batch))):
         out, given = tmp_path / f"{number}.onnx", {"data": (size, 1, 28, 28)}
         made = bridge.convert(LENET, inputs=given, expected=TRUTH, output=out, draws=("expected",), **options)
         assert made.verification is not None
