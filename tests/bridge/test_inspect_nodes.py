@@ -15,7 +15,7 @@ runner = CliRunner()
 
 
 def test_nodes_tell_their_parameters_and_add_up_to_the_whole(tmp_path: Path) -> None:
-    """Parameters that two nodes share are the first one's; running means and variances are told apart, which a summary of MXNet leaves out."""
+    """Parameters that two nodes share are the first one's; running means, which a summary of MXNet leaves out, are told apart."""
     data, weight = mx.sym.var("data"), mx.sym.var("shared_weight")
     first = mx.sym.Convolution(data, weight, kernel=(3, 3), num_filter=3, no_bias=True, pad=(1, 1), name="conv")
     bn = mx.sym.BatchNorm(first, fix_gamma=False, name="bn")
