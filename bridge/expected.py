@@ -96,6 +96,27 @@ def _fits(name: str, spec: Spec, array: np.ndarray, is_open: Callable[[str, int]
     )
 
 
+def hold_sizes_taken(recording: Recording, specs: Mapping[str, Spec], axes: Mapping[str, Mapping[int, str]]) -> None:
+    """Raise BadInput where a run has sizes that a file of these inputs does not take. axes: those that are open, by input."""
+    problems = []
+    for number, each in enumerate(recording.runs, 1):
+        for name, array in each.inputs.items():
+            shape = specs[name].shape if name in specs else None
+            if shape is None or len(shape) != array.ndim:
+                continue
+            other = [i for i, (a, b) in enumerate(zip(array.shape, shape)) if a != b and i not in axes.get(name, {})]
+            if other:
+                what = (
+                    "--dynamic batch" if other == [0] else f"--dynamic {name}:{','.join(f'{i}=size{i}' for i in other)}"
+                )
+                problems.append(
+                    f"{recording.label}: {name} of run {number} is {show(array.shape)}, and the file is to take {show(shape)} "
+                    f"alone; leave open what varies, with {what}"
+                )
+    if problems:
+        raise BadInput(*problems)
+
+
 def check_pairs(
     recording: Recording, engine: Engine, names: Mapping[str, str] | None = None, *, cut: bool = False
 ) -> None:

@@ -22,7 +22,7 @@ from ..batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
 from ..cases import samplers
 from ..detectors import Detector, without_suppression
 from ..engines import NativeEngine
-from ..expected import check_pairs, fed, with_inputs
+from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
 from ..inputs import Inputs, as_specs, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
@@ -110,6 +110,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         model = postprocessed(model, wanted.postprocess, specs)
     model, names = with_new_names(model, wanted.rename)
     if recording is not None:
+        hold_sizes_taken(recording, specs, axes)
         check_pairs(recording, NativeEngine(model, specs))
     if forms.nan_guards is False:  # what lies beyond is left to the runtime
         proof = dataclasses.replace(proof, draws=[kind for kind in proof.draws if kind != "edges"])

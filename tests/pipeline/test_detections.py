@@ -31,6 +31,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+def recorded() -> dict[str, np.ndarray]:
+    """Inputs and outputs that MXNet 1.9.1 gave."""
+    with np.load(KEPT) as stored:
+        return dict(stored)
+
+
 def found(array: np.ndarray) -> list[tuple[float, str, list[float]]]:
     """Detections of one picture as MXNet's rows say them, the likeliest first: score, name, box."""
     rows = sorted((r for r in array.tolist() if r[0] >= 0), key=lambda r: -r[1])
@@ -39,7 +45,7 @@ def found(array: np.ndarray) -> list[tuple[float, str, list[float]]]:
 
 def test_names_are_those_of_the_classes_of_detections(served: Path) -> None:
     """The file carries them, says which output holds rows, and what is deployed with it gives names and boxes that MXNet gave."""
-    kept = np.load(KEPT)
+    kept = recorded()
     wanted = found(kept["outputs/det_out_output"][0])
     proto = bridge.open_model(served / "model.onnx").proto
     assert proto is not None and labels_of(proto) == TWO
@@ -62,7 +68,7 @@ def test_names_are_those_of_the_classes_of_detections(served: Path) -> None:
 
 
 def test_run_and_inspect_say_what_the_rows_are(served: Path, tmp_path: Path) -> None:
-    kept = np.load(KEPT)
+    kept = recorded()
     np.savez(tmp_path / "in.npz", data=kept["inputs/data"])
     score, name, _ = found(kept["outputs/det_out_output"][0])[0]
     for source, called in ((served / "model.onnx", name), (ARCHIVE, f"class {TWO.index(name)}")):
@@ -109,7 +115,7 @@ def test_a_detector_that_ends_in_box_nms_has_as_many_names_as_classes(tmp_path: 
 
 
 def test_names_stand_beside_a_recording_which_they_do_not_change(tmp_path: Path) -> None:
-    np.savez(tmp_path / "truth.npz", **{f"0/{name}": array for name, array in np.load(KEPT).items()})
+    np.savez(tmp_path / "truth.npz", **{f"0/{name}": array for name, array in recorded().items()})
     wanted = bridge.Postprocess(labels=TWO)
     result = bridge.convert(
         ARCHIVE, expected=tmp_path / "truth.npz", postprocess=wanted, output=tmp_path / "named.onnx"
