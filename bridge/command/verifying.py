@@ -63,13 +63,7 @@ def verify(
                 "tolerance": comparing.tolerance,
             }
             on_targets = bridge.verify_targets(first, target, progress=tell, **told)
-            status = (
-                NOT_EQUIVALENT
-                if on_targets.wrong
-                else RUNTIME
-                if on_targets.failed and "all" not in names_in(target)
-                else 0
-            )
+            status = NOT_EQUIVALENT if on_targets.wrong else RUNTIME if on_targets.failed and "all" not in target else 0
             if not status and not on_targets.run:  # what fits by its profile proves no numbers
                 status = SAYS_LITTLE
             print_result(on_targets.as_dict(), as_json, lambda: targets_page(on_targets), report_to, status=status)
