@@ -117,7 +117,7 @@ class Gluonnx:
             "names": names,
             "ranges": ranges,
         }
-        told |= {"outputs": outputs, "seed": seed, "runs": runs}
+        told |= {"outputs": outputs, "seed": seed, "runs": runs, "steps": baseline is None}
         if isinstance(tolerance, Mapping):
             rules = as_rules(tolerance)
             result = judged(rules, lambda limits: verify(first, second, tolerance=limits, **told))

@@ -205,6 +205,16 @@ def test_a_first_file_that_is_wrong_by_itself_is_the_one_that_fails(project: Cal
     assert "ratio 1.01 (from net.onnx to net)" in first.detail, first.detail
 
 
+def test_a_step_that_only_one_file_has_is_a_difference(project: Callable[[str], Path]) -> None:
+    """What was recorded goes into every file as it is, though this one says that it subtracts a mean."""
+    folder = project("mute")
+    told = ("--input", "data:2,3,6,6", "--dynamic", "batch", "--mean", 1)
+    call("convert", folder / "net", "-o", folder / "net.onnx", *told)
+    file = bridge.check(folder).files[1]
+    assert file.status == "differs"
+    assert "is added; it reads data (from net to net.onnx)" in file.detail, file.detail
+
+
 def test_pytest_fails_for_what_the_command_fails_for(project: Callable[[str], Path], tmp_path: Path) -> None:
     from bridge.pytest_plugin import Gluonnx
 
