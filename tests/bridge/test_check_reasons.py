@@ -206,7 +206,7 @@ def test_a_first_file_that_is_wrong_by_itself_is_the_one_that_fails(project: Cal
 
 
 def test_a_step_that_only_one_file_has_is_a_difference(project: Callable[[str], Path]) -> None:
-    """What was recorded goes into every file as it is, though this one says that it subtracts a mean."""
+    """Inputs that were recorded go into every file as they are, though this one says that it subtracts a mean."""
     folder = project("mute")
     told = ("--input", "data:2,3,6,6", "--dynamic", "batch", "--mean", 1)
     call("convert", folder / "net", "-o", folder / "net.onnx", *told)

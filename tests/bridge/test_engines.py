@@ -100,7 +100,7 @@ def test_what_run_refuses(two: Path, tmp_path: Path) -> None:
             {},
             "input x: got float64, wanted float32; convert it with astype",
         ),
-        (two, {"x": X, "z": Z[:, :2]}, {}, r"input z: got shape \(2, 2\), two wants \(n, 3\)"),
+        (two, {"x": X, "z": Z[:, :2]}, {}, r"input z: got shape \(2, 2\), two\.onnx wants \(n, 3\)"),
         (two, {"x": X[0], "z": Z}, {}, r"input x: got shape \(3,?\)"),
         (net, {"y": X, "x": X}, {"params": params}, "unknown input y: the model takes x"),
         (net, {}, {"params": params}, "missing input x"),
