@@ -132,11 +132,15 @@ def test_the_node_is_named_where_what_reads_an_output_has_other_weights(variant:
 
 
 def test_what_no_input_reaches_is_told() -> None:
-    """An epsilon below rounding, and a bound beyond all that is drawn: equivalent, with a word of it."""
-    (note,) = bridge.verify(network(1e-12), network(1e-11), inputs=X).warnings
+    """An epsilon below rounding, and a bound beyond all that is drawn: agreement says little of these."""
+    found = bridge.verify(network(1e-12), network(1e-11), inputs=X)
+    assert (found.verdict, found.unreached) == ("says little", ("norm (LayerNormalization): epsilon 1e-12 -> 1e-11",))
+    (note,) = found.warnings
     assert "tells the models apart" in note
     assert "norm (LayerNormalization): epsilon 1e-12 -> 1e-11" in note
     assert not bridge.verify(network(), network(), inputs=X).warnings
+    loose = bridge.verify(network(1e-12), network(1e-1), inputs=X, tolerance=(10.0, 0.0))
+    assert (loose.verdict, loose.unreached) == ("equivalent", ()), "it is the tolerance that they are equal by"
 
 
 def test_other_forms_are_not_told(tmp_path: Path) -> None:
