@@ -69,6 +69,8 @@ class Held:
     """True where the baseline was just recorded."""
     contents: dict[str, Any] = field(default_factory=dict)
     """Contents of the model, as far as they were asked for."""
+    changes: list[tuple[list[str], list[str], str]] = field(default_factory=list)
+    """Changes since the baseline, where they were asked for: files are read for it."""
 
 
 def reasons_of(result: VerifyResult, held: Held, detail: str) -> Reasons:
@@ -132,6 +134,12 @@ def _since(words: Sequence[str]) -> list[str]:
 
 def changes(held: Held) -> tuple[list[str], list[str], str]:
     """Words for what changed in a file since its baseline: files, inputs and outputs, and the precision of weights."""
+    if not held.changes:
+        held.changes.append(_changes(held))
+    return held.changes[0]
+
+
+def _changes(held: Held) -> tuple[list[str], list[str], str]:
     assert held.baseline is not None
     own = hashes_of(held.model)
     known = held.baseline.facts.get(HELD)

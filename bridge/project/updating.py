@@ -100,7 +100,7 @@ def _noted(checked: Checked, old: Recording, new: Recording, words: list[str]) -
     """Words for a baseline that was written: for its numbers (words), and for what of the files is noted anew."""
     changed = []
     for file, held in checked.held.items():
-        files, interface, _ = changes(replace(held, baseline=old, contents=contents(held)))
+        files, interface, _ = changes(replace(held, baseline=old, contents=contents(held), changes=[]))
         told = [f.replace(" changed since the baseline: ", " ") for f in files] or interface
         changed += [f"{file}: {'; '.join(told)}"] if told else []
         before, now = (r.facts.get("measured", {}).get(file) for r in (old, new))
