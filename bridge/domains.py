@@ -10,6 +10,7 @@ import numpy as np
 from hybrid.core.op import Domain
 from hybrid.ir.graph import Graph, Node
 from hybrid.ir.infer import Inference
+from hybrid.ir.strict import is_strict
 
 
 class Taken(NamedTuple):
@@ -52,7 +53,10 @@ def numbers_taken(inference: Inference) -> dict[str, Taken]:
             own = passed if position == 0 or node.op.name in JOINS else None
             if domain is not None:
                 picks = node.op.picks not in ("", name) and domain.integer
-                own = Taken(domain, node.op.accepts(name, ins) or domain, rows=int(domain.high) + 1 if picks else 0)
+                accepted = node.op.accepts(name, ins) or domain
+                if is_strict(node):  # one round is all that it goes
+                    accepted = Domain(-domain.high - 1, domain.high, domain.integer)
+                own = Taken(domain, accepted, rows=int(domain.high) + 1 if picks else 0)
             if own is not None:
                 key = (id(entry.node), entry.index)
                 have = found.get(key)

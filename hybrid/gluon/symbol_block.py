@@ -13,12 +13,13 @@ from ..core.attrs import dtype as read_dtype
 from ..core.boxed import box, unbox
 from ..core.error import MXNetError, OperandError, OpError
 from ..core.forking import lock
-from ..core.shapes import is_known
+from ..core.shapes import is_known, show
 from ..eager.cached_op import CachedOp, FastCall
 from ..eager.faces import dressed
 from ..formats import pairs
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import infer
+from ..ir.weights import weights_by_reader
 from ..ndarray import NDArray
 from ..symbol import Symbol
 from .base_parameter import ParameterError
@@ -231,6 +232,24 @@ class SymbolBlock(HybridBlock):
             return found
 
         return call
+
+    def _summary_nodes(self, given: Any, output: Any) -> list[tuple[str, str, list[Any]]]:
+        variables, out = self._get_graph()
+        graph, flat = out.graph, _flatten(list(given), "input")[0]
+        fed = {str(v.name): a for v, a in zip(variables, flat) if isinstance(a, NDArray)}
+        known = {**fed, **{n: p.data() for n, p in self._params.items() if p._data is not None}}
+        inferred = infer(graph, {n: a.shape for n, a in known.items()}, {n: a.dtype for n, a in known.items()})
+        read = {id(n): w for n, w in weights_by_reader(graph, fed, twice=True)}
+        states = {n: p for n, p in self._params.items() if p.grad_req == "null"}
+        lines = []
+        for node in graph.nodes:
+            if node.op is None or not node.inputs:  # constants are no layers
+                continue
+            shapes = [inferred.spec(Entry(node, i)).shape for i in range(node.num_visible_outputs)]
+            weights = [self._params[w.name] for w in read.get(id(node), ()) if w.name in self._params]
+            weights += [states[e.node.name] for e in node.inputs if graph.is_auxiliary(e.node) and e.node.name in states]
+            lines.append((f"{node.name} ({node.op.name})", ", ".join(map(show, shapes)), weights))
+        return lines
 
     def cast(self, dtype: Any) -> None:
         """Convert all parameters to a dtype; those of BatchNorm stay in float32 when it is float16."""
