@@ -6,13 +6,14 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from converters.forms import PLAIN, Forms, for_training
 from converters.training import training_form
 from hybrid.core.attrs import is_float
+from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.ir.graph import Entry
 from hybrid.passes.strip_labels import label_names
@@ -176,7 +177,7 @@ def _to_train(
     random = len({len(list(samplers(form))) for form in forms}) > 1
     axes = {n: dict(a) for n, a in dynamic.items()}
     if dynamic:
-        other = other_sizes(specs, dynamic)
+        other = fitting_sizes(model, specs, dynamic).specs
         varied = model.infer(other)
         sizes = {
             label: (specs[n].shape[a], other[n].shape[a])  # type: ignore[index]  # both are known by now
@@ -211,6 +212,65 @@ def other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, st
             sizes.setdefault(label, size + 1 if axis == 0 else size * 2)
         out[name] = Spec(tuple(sizes[axes[i]] if i in axes else d for i, d in enumerate(spec.shape)), spec.dtype)
     return out
+
+
+class OtherSizes(NamedTuple):
+    """Sizes of open axes to verify with, besides those that are given."""
+
+    specs: dict[str, Spec]
+    notes: tuple[str, ...] = ()
+    """Sentences for labels of which greater sizes fail."""
+
+
+def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> OtherSizes:
+    """The same inputs with every dynamic axis at another size, see other_sizes; at the greatest that the model takes, or a smaller
+    one than is given, where it does not take so much: a table of positions ends somewhere.
+
+    Raises MXNetError where no sizes are found that go together."""
+    wanted = other_sizes(specs, dynamic)
+    try:
+        model.infer(wanted)
+        return OtherSizes(wanted)
+    except MXNetError as error:
+        first = error
+    given = {label: specs[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+    sizes = {label: wanted[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+    notes = []
+    for label, size in given.items():
+        reason = _refusal(model, specs, dynamic, given | {label: sizes[label]})
+        if not reason:
+            continue
+        most, fails = size, sizes[label]
+        while fails - most > 1:
+            middle = (most + fails) // 2
+            if said := _refusal(model, specs, dynamic, given | {label: middle}):
+                fails, reason = middle, said
+            else:
+                most = middle
+        sizes[label] = most if most > size else size // 2
+        if not sizes[label] or _refusal(model, specs, dynamic, given | {label: sizes[label]}):
+            raise first
+        notes.append(
+            f"{label}: sizes above {most} fail, in the network as in the file ({reason}); compared at {size} and {sizes[label]}"
+        )
+    if not notes or _refusal(model, specs, dynamic, sizes):
+        raise first
+    return OtherSizes(_at(specs, dynamic, sizes), tuple(notes))
+
+
+def _refusal(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> str:
+    """What is wrong with these sizes of open axes; empty where the model takes them."""
+    try:
+        model.infer(_at(specs, dynamic, sizes))
+    except MXNetError as error:
+        return str(error).partition(" (input shapes")[0]
+    return ""
+
+
+def _at(specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> dict[str, Spec]:
+    """The inputs at these sizes of open axes."""
+    named = {n: _with_axes(s, dynamic.get(n, {})) for n, s in specs.items()}
+    return {n: Spec(tuple(sizes.get(d, d) for d in s.shape or ()), s.dtype) for n, s in named.items()}  # type: ignore[misc]
 
 
 def _with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
