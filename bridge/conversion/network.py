@@ -22,7 +22,7 @@ from ..batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
 from ..cases import samplers
 from ..detectors import Detector, without_suppression
 from ..expected import fed, with_inputs
-from ..inputs import Inputs, as_specs, loaded, sources_of
+from ..inputs import Inputs, as_specs, in_old_names, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import one_or_more
@@ -89,6 +89,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
 
     Raises BadInput for what is missing, unknown or does not go together, converters.ConversionError where a detector has no
     suppression to leave out."""
+    wanted, proof = _in_old_names(model, wanted, proof)
     recording = _recording(model, wanted, proof)
     given = loaded(wanted.inputs, model) if recording is None else fed(recording, model)
     specs, arrays = as_specs(given)
@@ -126,6 +127,22 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     return Network(
         model, specs, axes, arrays, sources_of(given), also, recording, names, forms, proof, detector, twin, facts, warnings
     )  # fmt: skip
+
+
+def _in_old_names(model: Model, wanted: Wanted, proof: Proof) -> tuple[Wanted, Proof]:
+    """What is asked for, in which inputs that get another name may go by that one."""
+    if not wanted.rename:
+        return wanted, proof
+    inputs = model.variables()
+
+    def named(given: Any) -> Any:
+        return given if given is None else in_old_names(loaded(given, model), wanted.rename, inputs)
+
+    also = [named(each) for each in one_or_more(proof.also)]
+    return (
+        dataclasses.replace(wanted, inputs=named(wanted.inputs), dynamic=named(wanted.dynamic)),
+        dataclasses.replace(proof, also=also, ranges=named(proof.ranges)),
+    )
 
 
 def _recording(model: Model, wanted: Wanted, proof: Proof) -> Recording | None:
