@@ -42,6 +42,7 @@ from .recorded import Recording, load_recording
 from .renaming import new_node_names, rename_nodes
 from .resizing import asked_for
 from .result import Progress, VerifyResult, with_names, with_warnings
+from .sharing import shared_weights
 from .unsigned import unsigned_of
 from .upgrading import OLDEST, CannotUpgrade, upgraded
 
@@ -82,6 +83,8 @@ class ImportResult(Verified):
     """Faults of the model that have been put right."""
     mxnet: tuple[str, ...]
     """Reasons why MXNet 1.9.1 cannot load the files; empty when it does load them."""
+    shared: dict[str, tuple[str, ...]]
+    """Nodes that read one parameter, by the name of each that several do: to freeze it for one freezes it for all."""
     verified: bool
     """True where the symbol was held against the file."""
     witness: str
@@ -234,6 +237,7 @@ def import_onnx(
         bytes=sum(Path(f).stat().st_size for f in files) or sum(a.nbytes for a in found.params.values()),
         repairs=(*found.repairs, *changes),
         mxnet=tuple(not_in_mxnet(found.graph, found.params)),
+        shared=shared_weights(found.graph, found.params),
         verified=result is not None,
         witness="".join(witnesses),
         verification=result,

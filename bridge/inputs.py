@@ -214,7 +214,9 @@ def in_old_names(values: Mapping[str, Any], rename: Mapping[str, str], inputs: C
     if both:
         raise BadInput(*(f"{old[n]} and {n} are one input (rename), and both are given" for n in both))
     found = {old.get(n, n): v for n, v in values.items()}
-    return Feeds(found, {old.get(n, n): f for n, f in sources_of(values).items()}) if isinstance(values, Feeds) else found
+    return (
+        Feeds(found, {old.get(n, n): f for n, f in sources_of(values).items()}) if isinstance(values, Feeds) else found
+    )
 
 
 OF_ZIP = (zipfile.BadZipFile, zlib.error, struct.error)

@@ -31,6 +31,7 @@ from .printable import clean, printable
 from .recorded import Recording, own_version
 from .result import VerifyResult
 from .serving.deploy import DeployResult
+from .sharing import shared_words
 from .targets.deployed import AGREES, FITS, Outcome
 
 __all__ = ["PLAIN"]
@@ -162,11 +163,12 @@ def import_table(result: ImportResult) -> Page:
     """The result of import as a short table."""
     result = clean(result)
     rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
+    rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
     rows += [
-        ("outputs", ", ".join(result.outputs)),
         ("operators", _counts(result.operators)),
         ("opset", str(result.opset)),
         ("parameters", f"{result.parameters:,}"),
+        *_shared(result.shared),
         ("in MXNet 1.9.1", _loads(result.mxnet)),
         ("seconds", ", ".join(f"{k} {v:.2f}" for k, v in result.seconds.items())),
     ]
@@ -176,6 +178,11 @@ def import_table(result: ImportResult) -> Page:
         parts += [Line(""), Brief(result.verification)]
     parts += _notes(result.warnings)
     return _page(result, parts, f" to {result.witness}")
+
+
+def _shared(shared: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Rows for weights that several nodes share."""
+    return [("shared" if not i else "", line) for i, line in enumerate(shared_words(shared))]
 
 
 def compile_table(result: CompileResult) -> Page:
@@ -254,6 +261,7 @@ def inspect_table(result: InspectResult) -> Page:
         rows.append(("labels", f"{', '.join(result.labels)} (not read at inference)"))
     rows += [
         ("parameters", f"{result.parameters:,} ({_size(result.parameter_bytes)}; {_counts(result.dtypes)})"),
+        *_shared(result.shared),
         ("operators", _counts(result.operators)),
     ]
     rows.append(("in MXNet 1.9.1", _loads(result.mxnet)))

@@ -48,7 +48,7 @@ FLOOR = 13
 RANKLESS = 21
 """The opset with whose IR version, 10, outputs need no rank."""
 PROBES = (((101, 2), (211, 6)), ((23, 2), (41, 6)), ((7, 1), (11, 3)), ((3, 1), (5, 2)))
-"""Pairs of sizes of open axes that tell what follows them, each as that of the first axis and how much more each further one has."""
+"""Pairs of sizes of open axes that tell what follows them: of the first axis, and how much more each further one has."""
 NEWEST = "newest"
 """The word for the newest opset at which nothing is lost."""
 

@@ -21,6 +21,7 @@ from hybrid.passes.strip_labels import label_names
 from ..batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
 from ..cases import samplers
 from ..detectors import Detector, without_suppression
+from ..domains import numbers_taken
 from ..expected import fed, with_inputs
 from ..inputs import Inputs, as_specs, in_old_names, loaded, sources_of
 from ..job import check_target
@@ -116,7 +117,11 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         )
         facts |= detector.facts
     also = [loaded(each, model) for each in one_or_more(proof.also)]
-    warnings = (*_warnings(model), *(() if detector is None else (detector.note,)))
+    warnings = (
+        *_warnings(model),
+        *_ids_as_floats(model, specs, as_specs(given)[0]),
+        *(() if detector is None else (detector.note,)),
+    )
     twin = None
     if wanted.training:
         model, twin, axes = _to_train(model, specs, axes)
@@ -293,6 +298,24 @@ def _at(specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -
 def _with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
     assert spec.shape is not None
     return Spec(tuple(axes.get(i, d) for i, d in enumerate(spec.shape)), spec.dtype)
+
+
+def _ids_as_floats(model: Model, specs: Mapping[str, Spec], given: Mapping[str, Spec]) -> list[str]:
+    """Words for inputs that only pick rows of tables, and are floats because nobody said what they are."""
+    try:
+        taken = numbers_taken(model.infer(specs))
+    except MXNetError:
+        return []
+    return [
+        f"input {name} is taken as float32, which nothing says; it picks rows of a table, and for whole numbers in the file give "
+        f"its dtype: --input {name}:{','.join(map(str, spec.shape or ()))}:int64"
+        for name, spec in specs.items()
+        if name in taken
+        and taken[name].rows
+        and spec.dtype == np.float32
+        and (name not in given or given[name].dtype is None)
+        and not any(n.name == name and "__dtype__" in n.attrs for n in (model.graph.variables() if model.graph else ()))
+    ]
 
 
 def _warnings(model: Model) -> list[str]:

@@ -357,7 +357,6 @@ class CachedOp:
             y._origin = (made_by, i)
         return made[:count]
 
-
     def _refuse_outside(self, args: Sequence[NDArray]) -> None:
         """Raise OpError for positions that pick nothing; on a device nobody looks, which would have to wait for it."""
         places = {n: i for i, n in enumerate(self.names)}

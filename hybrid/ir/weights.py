@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from ..core.attrs import declared_dtype
+from ..core.attrs import declared_dtype, is_float
 from ..core.attrs import dtype as read_dtype
-from ..core.attrs import is_float
 from .graph import Graph, Node
 
 WEIGHTS = ("weight", "gamma", "parameters")
 """Inputs of operators that have weights, whose data is none, whoever fills it."""
 
 
-def weights_by_reader(graph: Graph, inputs: Container[str] = (), twice: bool = False) -> Iterator[tuple[Node, list[Node]]]:
+def weights_by_reader(
+    graph: Graph, inputs: Container[str] = (), twice: bool = False
+) -> Iterator[tuple[Node, list[Node]]]:
     """Nodes that read weights, with these: variables that are no inputs, auxiliary states, labels or whole numbers, and that no
     layer takes as its data. Weights that several nodes share are those of the first, or of all (twice).
 
