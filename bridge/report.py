@@ -122,11 +122,18 @@ def _left_out(outputs: Mapping[str, Sequence[str]]) -> str:
     return f"{', '.join(outputs)} ({'need' if len(outputs) > 1 else 'needs'} {', '.join(labels)})"
 
 
+def _told(found: Mapping[str, Any]) -> str:
+    """The dtype of an input or output where it is not what nearly all have."""
+    dtype = found.get("dtype")
+    return "" if dtype in (None, "float32") else f"{dtype} "
+
+
 def convert_brief(result: ConvertResult) -> Page:
     """The result of convert in a line for each thing: what was read, inputs and outputs, notes, what was compared, the verdict."""
     result = clean(result)
     sides = [
-        listed((f"{n} {shape(s.get('shape'))}" for n, s in part.items()), 3) for part in (result.inputs, result.outputs)
+        listed((f"{n} {_told(s)}{shape(s.get('shape'))}" for n, s in part.items()), 3)
+        for part in (result.inputs, result.outputs)
     ]
     read = list(result.read)
     if len(read) > 1 and Path(read[0]) in Path(read[1]).parents:  # an archive, and what is in it
