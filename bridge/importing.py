@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,8 +83,6 @@ class ImportResult(Verified):
     """Faults of the model that have been put right."""
     mxnet: tuple[str, ...]
     """Reasons why MXNet 1.9.1 cannot load the files; empty when it does load them."""
-    shared: dict[str, tuple[str, ...]]
-    """Nodes that read one parameter, by the name of each that several do: to freeze it for one freezes it for all."""
     verified: bool
     """True where the symbol was held against the file."""
     witness: str
@@ -95,6 +93,8 @@ class ImportResult(Verified):
     """Remarks on the model and on the verification."""
     seconds: dict[str, float]
     """By step: read, import, write, verify."""
+    shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Nodes that read one parameter, by the name of each that several do: to freeze it for one freezes it for all."""
 
 
 def import_onnx(

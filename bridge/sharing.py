@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from hybrid.ir.graph import Graph
 from hybrid.ir.weights import weights_by_reader
@@ -10,9 +12,10 @@ from hybrid.ir.weights import weights_by_reader
 SHOWN = 4
 
 
-def shared_weights(graph: Graph, params: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Nodes that read a parameter, by the names of the parameters which several do."""
-    inputs = {n.name for n in graph.variables() if n.name not in params or n.attrs.get("__grad_req__") == "null"}
+def shared_weights(graph: Graph, params: Mapping[str, np.ndarray]) -> dict[str, tuple[str, ...]]:
+    """Nodes that read a parameter, by the names of the parameters which several do. A single number is no weight: it scales."""
+    fixed = {n.name for n in graph.variables() if n.attrs.get("__grad_req__") == "null"}
+    inputs = {n.name for n in graph.variables() if n.name in fixed or n.name not in params or params[n.name].size < 2}
     readers: dict[str, list[str]] = {}
     for node, weights in weights_by_reader(graph, inputs, twice=True):
         for weight in weights:

@@ -552,7 +552,7 @@ class Xavier(Initializer):
         if len(shape) < 2:
             raise ValueError(
                 f"Xavier initializer cannot be applied to vector {name}. It requires at least 2D. Where a symbol made the "
-                f"parameter, nothing says how it begins; initialize it first: params[{str(name)!r}].initialize(mx.init.Zero())"
+                f"parameter, nothing says how it begins; say it first: params[{str(name)!r}].init = mx.init.Zero()"
             )
         area = math.prod(shape[2:])
         fan_in, fan_out = shape[1] * area, shape[0] * area

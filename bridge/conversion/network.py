@@ -262,6 +262,8 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
         reason = _refusal(model, specs, dynamic, given | {label: sizes[label]})
         if not reason:
             continue
+        if any(axes.get(0) == label for axes in dynamic.values()):  # no table limits a batch
+            raise first
         most, fails = size, sizes[label]
         while fails - most > 1:
             middle = (most + fails) // 2
@@ -270,7 +272,8 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
             else:
                 most = middle
         sizes[label] = most if most > size else size // 2
-        if not sizes[label] or _refusal(model, specs, dynamic, given | {label: sizes[label]}):
+        # a size of 1 goes with any other, and so says nothing
+        if sizes[label] < 2 or _refusal(model, specs, dynamic, given | {label: sizes[label]}):
             raise first
         notes.append(
             f"{label}: sizes above {most} fail, in the network as in the file ({reason}); compared at {size} and {sizes[label]}"

@@ -174,7 +174,8 @@ def test_converted(capsys: pytest.CaptureFixture[str]) -> None:
 def test_imported(capsys: pytest.CaptureFixture[str]) -> None:
     wanted = [
         "input x float32 2",
-        "outputs y, z",
+        "output y float32 2",
+        "output z float32 2",
         "operators none",
         "opset 13",
         "parameters 12",
