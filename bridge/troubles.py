@@ -190,6 +190,21 @@ TROUBLES = (
         ("Run the command in the message. A target may live in another Python: see [targets](targets.md).",),
     ),
     Trouble(
+        "sizes-of-dynamic-axes",
+        "Other sizes of the dynamic axes do not fit the network",
+        BAD_INPUT,
+        r"sizes made up to verify its dynamic axes",
+        "the model does not fit the sizes made up to verify its dynamic axes (...); make the axes that vary together dynamic under "
+        "one label, or give a second set of inputs (--also FILE.npz, or also=) of sizes that belong together",
+        "A file with dynamic axes is compared at two sizes of each, and at the second one a node of the network fails. A network "
+        "that only takes so much, such as one with a table of positions, is compared at the greatest size that it takes, or at a "
+        "smaller one; here sizes do not go together.",
+        (
+            "Axes that are always equally long get one label: `--dynamic ids:1=seq --dynamic mask:1=seq`.",
+            "Sizes that depend on each other otherwise: arrays of a second set of sizes, `--also FILE.npz`.",
+        ),
+    ),
+    Trouble(
         "bad-input",
         "What was given cannot be used",
         BAD_INPUT,
@@ -616,6 +631,19 @@ TROUBLES = (
         "The base of all errors that the Python API raises on purpose; `except mx.base.MXNetError` catches them "
         "all, as it does in MXNet.",
         ("Do what the message says. Where MXNet has words of its own for a case they are kept.",),
+    ),
+    Trouble(
+        "positions-outside",
+        "An index is outside of its table",
+        OPERATOR,
+        r"\[take\] got positions .* wanted -",
+        "Error in operator /emb/Gather: [take] got positions 1 to 500 in input ids, wanted -500 to 499: emb.weight has 500 rows",
+        "The network was imported from ONNX, where an index past the end of a table, such as a word id that the vocabulary does "
+        "not have, is an error. (MXNet's own take and Embedding take another row, here too.)",
+        (
+            "Give indexes that the table has; negative ones count from its end.",
+            "Unknown words need the id that the network was trained with for them.",
+        ),
     ),
     Trouble(
         "operator-has-no-gradient",

@@ -34,7 +34,8 @@ def inside(b: Builder, where: Value, data: Value, axis: int, mode: str) -> Value
 def export_take(b, op, a, indices):
     axis = op.axis if a.shape is None else op.axis % a.rank
     where = positions(b, indices)
-    if b.origin is None or not is_strict(b.origin[0]):  # else ONNX's own rule is what is wanted
+    # ONNX's own rule, which counts negative ones from the end since opset 11, is what strict ones want
+    if b.opset < 11 or b.origin is None or not is_strict(b.origin[0]):
         where = inside(b, where, a, axis, op.mode)
     return b.Gather(a, where, axis=axis)
 

@@ -352,3 +352,16 @@ def test_what_mxnet_says_of_two_inputs_and_of_biases_of_symbols() -> None:
 class Pair(gluon.HybridBlock):
     def hybrid_forward(self, F: Any, a: Any, b: Any) -> Any:  # noqa: N803
         return a + b
+
+
+def test_a_compiled_file_looks_and_takes_the_dtypes_of_the_symbol(imported: tuple[str, Any], tmp_path: Path) -> None:
+    prefix, _ = imported
+    file = tmp_path / "text.compiled"
+    result = bridge.compile(prefix, inputs={n: (1, 2) for n in NAMES}, output=file)
+    assert [s["dtype"] for s in result.inputs.values()] == ["int64", "int64"]
+    model = bridge.CompiledModel(prefix, compiled=file)
+    feeds = {"input_ids": np.array([[1, -1]]), "attention_mask": np.ones((1, 2), np.int64)}
+    assert model.program is not None and model.program.arrange(feeds, frozenset()) is not None
+    assert (model.run(feeds)["logits"] == bridge.run(prefix, feeds)["logits"]).all()
+    with pytest.raises(MXNetError, match="wanted -20 to 19"):
+        model.run({**feeds, "input_ids": np.array([[1, WORDS]])})
