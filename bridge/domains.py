@@ -144,7 +144,7 @@ def expected(graph: Graph) -> dict[str, Domain]:
 
 
 BLOCKING = 100
-"""What a mask's zeros are multiplied by at least, so that softmax leaves them out."""
+"""The least that a mask's zeros are multiplied by, so that softmax leaves them out."""
 
 
 def _is_mask(

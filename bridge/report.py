@@ -124,8 +124,8 @@ def _left_out(outputs: Mapping[str, Sequence[str]]) -> str:
 
 def _told(found: Mapping[str, Any]) -> str:
     """The dtype of an input or output where it is not what nearly all have."""
-    dtype = found.get("dtype")
-    return "" if dtype in (None, "float32") else f"{dtype} "
+    dtype = found.get("dtype") or "float32"
+    return "" if dtype == "float32" else f"{dtype} "
 
 
 def convert_brief(result: ConvertResult) -> Page:

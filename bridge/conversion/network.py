@@ -135,7 +135,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
 
 
 def _in_old_names(model: Model, wanted: Wanted, proof: Proof) -> tuple[Wanted, Proof]:
-    """What is asked for, in which inputs that get another name may go by that one."""
+    """The wishes by the names that inputs have, where they are given by those that inputs are to get."""
     if not wanted.rename:
         return wanted, proof
     inputs = model.variables()
@@ -284,7 +284,7 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
 
 
 def _refusal(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> str:
-    """What is wrong with these sizes of open axes; empty where the model takes them."""
+    """Reason why the model does not take these sizes of open axes; empty where it does."""
     try:
         model.infer(_at(specs, dynamic, sizes))
     except MXNetError as error:

@@ -505,7 +505,7 @@ class FastCallThatLooks(FastCallOfSome):
     __slots__ = ("looks",)
 
     looks: Sequence[tuple[int, int]]
-    """Which of the arrays that are given hold positions, and of how many places."""
+    """Numbers of the arrays given that hold positions, each with how many places there are."""
 
     def __call__(self, *given: NDArray) -> Any:
         for place, size in self.looks:

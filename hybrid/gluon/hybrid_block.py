@@ -665,7 +665,7 @@ def _variable(name: str, given: Any) -> Symbol:
     """The variable for an input. It says the dtype of the array that is given where that is not float32: MXNet says none, and
     what reads the file would take word ids for float32."""
     dtype = declared_dtype(given.attr("__dtype__")) if isinstance(given, Symbol) else np.dtype(given.dtype).name
-    return symbol.var(name, dtype=None if dtype in (None, "float32", "object") else dtype)
+    return symbol.var(name, dtype=None if dtype == "float32" or dtype == "object" else dtype)
 
 
 def _below(block: Block) -> list[Block]:

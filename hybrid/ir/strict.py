@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.error import OpError
+from ..ops.casting import Cast
 from .graph import Graph, Node
 
 POSITIONS = "__positions__"
@@ -64,8 +65,7 @@ def picks(graph: Graph) -> Iterator[Picks]:
 
 
 def _keeps_numbers(node: Node) -> bool:
-    assert node.op is not None
-    return node.op.only_moves_data or node.op.name == "Cast"
+    return node.means(Cast) or (node.op is not None and node.op.only_moves_data)
 
 
 def refuse(found: tuple[Picks, ...], array_of: Callable[[str], np.ndarray | None]) -> None:
