@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 
 from .draws import SMALL_TABLE
@@ -14,6 +13,8 @@ from .engines import Arrays, Engine, EngineError, OutOfTime
 from .half import HalfEngine
 from .models import BadInput
 from .result import Case, Progress
+from .scripts import plain_draws
+from .scripts.plain_draws import MADE_UP
 
 Answer = tuple[Case, Arrays]
 
@@ -33,7 +34,7 @@ def answers_of(
     for before, number in zip([*order[:1], *order], order):
         if shapes[before] != shapes[number]:
             left.free_memory()
-        answer = _first_that_runs(left, cases[number], tell, notes, next(iter(known.values()))[1] if known else {})
+        answer = _answer(left, cases[number], tell, notes, next(iter(known.values()))[1] if known else {})
         if answer is not None:
             known[number] = answer
     left.free_memory()
@@ -45,9 +46,9 @@ def answers_of(
         said: list[str] = []
         # half precision overflows earlier
         usual = got[0] if got and isinstance(right, HalfEngine) else {}
-        found = _first_that_runs(right, case, tell, said, usual)
+        found = _answer(right, case, tell, said, usual)
         if found is not None and found[0] is not case:  # a milder one, which the left has not run
-            again = _first_that_runs(left, found[0], tell, said, answers[0][1])
+            again = _answer(left, found[0], tell, said, answers[0][1])
             left.free_memory()
             found, want = (found, again[1]) if again is not None and again[0] is found[0] else (None, want)
         notes += said
@@ -60,46 +61,31 @@ def answers_of(
     return chosen, wanted, got, [*dict.fromkeys(notes), *_rows_left(chosen)]
 
 
-def _first_that_runs(engine: Engine, case: Case, tell: Progress, notes: list[str], usual: Arrays) -> Answer | None:
-    """The case, or the first milder one, that an engine runs, and its outputs; None where it runs none of them. usual: what the
-    engine makes of the first case, beside which outputs of others may neither overflow nor vanish."""
-    current: Case | None = case
-    problem = ""
-    while current is not None:
+def first_that_runs(
+    label: str, case: Case, run: Callable[[Case], Arrays], usual: Arrays
+) -> tuple[Answer, str] | tuple[None, str]:
+    """The case, or the first milder one, that an engine of this label runs, and its outputs; None, and why, where it runs none of
+    them. usual: what it makes of the first case, beside which draws that nobody asked for may neither overflow nor vanish."""
+
+    def refusal(error: Exception) -> str:
+        refused = isinstance(error, EngineError | MXNetError | BadInput) and not isinstance(error, OutOfTime)
+        return f"{label} refuses it ({str(error).splitlines()[0]})" if refused else ""
+
+    chosen, outputs, why = plain_draws.first_that_runs(case, run, refusal, usual)
+    return (None, why) if chosen is None or outputs is None else ((chosen, outputs), "")
+
+
+def _answer(engine: Engine, case: Case, tell: Progress, notes: list[str], usual: Arrays) -> Answer | None:
+    """The answer of an engine to a case or a milder one, with a note of a draw that was left out."""
+
+    def run(current: Case) -> Arrays:
         tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in current.shapes.items())}")
-        try:
-            outputs = engine.run(current.feeds)
-        except OutOfTime:
-            raise
-        except (EngineError, MXNetError, BadInput) as error:
-            if not current.made_up:
-                raise
-            problem = f"{engine.label} refuses it ({str(error).splitlines()[0]})"
-        else:
-            problem = out_of_scale(outputs, usual) if current.kind in ("wide", "edges") else ""
-            if not problem:
-                return current, outputs
-        current = None if current.milder is None else current.milder()
-    if case.kind in ("wide", "edges"):
-        notes.append(f"the draw of {'wider numbers' if case.kind == 'wide' else 'edges'} was left out: {problem}")
-    return None
+        return engine.run(current.feeds)
 
-
-VANISHED = 1e-4
-"""Part of its usual largest number below which an output has vanished: what a sigmoid makes of -40 is a matter of how it rounds."""
-
-
-def out_of_scale(outputs: Arrays, usual: Arrays) -> str:
-    """Fault of numbers that are compared with those of usual inputs; empty when nothing is."""
-    for name, array in outputs.items():
-        if name not in usual or not is_float(array.dtype) or not array.size or not usual[name].size:
-            continue
-        most, before = (float(np.abs(x.astype(np.float64)).max()) for x in (array, usual[name]))
-        if np.isfinite(before) and not np.isfinite(most):
-            return f"{name} overflows"
-        if 0 < most < VANISHED * before:
-            return f"{name} vanishes"
-    return ""
+    found, why = first_that_runs(engine.label, case, run, usual)
+    if found is None and case.kind in MADE_UP:
+        notes.append(f"the draw of {'wider numbers' if case.kind == 'wide' else 'edges'} was left out: {why}")
+    return found
 
 
 def _rows_left(cases: Sequence[Case]) -> list[str]:

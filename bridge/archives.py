@@ -1,20 +1,22 @@
-"""Archives that models come in: SageMaker's model.tar.gz, .tgz, .tar and .zip. Read without trust: no member lands outside, none
-is a link, and nothing takes more room than the memory budget."""
+"""Archives that models come in: SageMaker's model.tar.gz, .tgz, .tar, .zip and .mar. Read without trust: no member lands outside,
+none is a link, and nothing takes more room than the memory budget."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import lzma
+import os
 import re
+import shutil
 import stat
 import struct
 import tarfile
 import tempfile
+import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -44,39 +46,61 @@ def is_archive(path: Path) -> bool:
     return head[:2] == b"\x1f\x8b" or head[:4] == b"PK\x03\x04" or head[257:262] == b"ustar"
 
 
-@contextmanager
-def unpacked(path: Path) -> Iterator[Path]:
-    """A scratch folder with the members of an archive that may belong to a model. Raises BadInput, and OutOfMemory for what is past
-    the memory budget."""
-    with tempfile.TemporaryDirectory(prefix="gluonnx-", ignore_cleanup_errors=True) as folder:
-        with open(path, "rb") as file:
+class Unpacked:
+    """A scratch folder with the members of an archive that may belong to a model, which is there for as long as this object is."""
+
+    def __init__(self, path: Path):
+        """Raises BadInput, and OutOfMemory for what is past the memory budget."""
+        self.path = path
+        self.folder = Path(tempfile.mkdtemp(prefix="gluonnx-"))
+        self.close = weakref.finalize(self, _remove, self.folder, os.getpid())
+        """Removes the folder."""
+        try:
+            self._unpack(lambda name: name.endswith(_WANTED))
+        except BaseException:
+            self.close()
+            raise
+
+    def add(self, names: Collection[str]) -> None:
+        """Unpack members by their names, which have no end of those that are looked at: weights that lie beside an ONNX model."""
+        self._unpack(lambda name: str(PurePosixPath(name)) in names)
+
+    def _unpack(self, wanted: Callable[[str], bool]) -> None:
+        with open(self.path, "rb") as file:
             head = file.read(4)
             file.seek(0)
+            unpack = _unzip if head == b"PK\x03\x04" else _untar
             try:
-                (_unzip if head == b"PK\x03\x04" else _untar)(file, path, Path(folder), head[:2] == b"\x1f\x8b")
+                unpack(file, self.path, self.folder, head[:2] == b"\x1f\x8b", wanted)
             except BadInput:
                 raise
             except _BROKEN as error:
-                raise BadInput(f"{path}: a damaged archive, or none ({error}); fetch it again") from None
-        yield Path(folder)
+                raise BadInput(f"{self.path}: a damaged archive, or none ({error}); fetch it again") from None
+
+    def model(self) -> Path:
+        """The one symbol in it, or, where there is none, the one ONNX model. Raises BadInput, which says what there is instead."""
+        symbols = symbols_of(self.folder, deep=True)
+        found = symbols or sorted(self.folder.rglob("*.onnx"))
+        if len(found) == 1:
+            return found[0]
+        names = [p.relative_to(self.folder).as_posix() for p in found]
+        if found:
+            what = "symbols" if symbols else "ONNX models"
+            raise BadInput(
+                f"{self.path}: holds {len(found)} {what} ({listed(names)}); unpack it and give the one you mean"
+            )
+        others = sorted(p.relative_to(self.folder).as_posix() for p in self.folder.rglob("*") if p.is_file())
+        what = f"holds {listed(others)}" if others else "holds no .json and no .params file"
+        raise BadInput(
+            f"{self.path}: {what}, wanted a -symbol.json file with its .params (as hybridize and export write them), or an ONNX "
+            "model"
+        )
 
 
-def symbol_in(folder: Path, archive: Path) -> Path:
-    """The one symbol of an unpacked archive. Raises BadInput, which says what there is instead."""
-    found = symbols_of(folder, deep=True)
-    if len(found) == 1:
-        return found[0]
-    names = [p.relative_to(folder).as_posix() for p in found]
-    if found:
-        raise BadInput(f"{archive}: holds {len(found)} symbols ({listed(names)}); unpack it and give the one you mean")
-    others = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    for name in others:
-        if name.endswith(".onnx"):
-            raise BadInput(f"{archive}: an archive that holds an ONNX model ({name}); unpack it and give that file")
-    what = f"holds {listed(others)}" if others else "holds no .json and no .params file"
-    raise BadInput(
-        f"{archive}: {what}, wanted a -symbol.json file with its .params (as hybridize and export write them)"
-    )
+def _remove(folder: Path, process: int) -> None:
+    """Remove a scratch folder, in the process that made it: copies of it end by themselves."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _place(name: str, folder: Path, archive: Path, taken: set[str]) -> Path:
@@ -103,7 +127,7 @@ class _Member(tarfile.TarInfo):
         return found
 
 
-def _untar(file: IO[bytes], archive: Path, folder: Path, compressed: bool) -> None:
+def _untar(file: IO[bytes], archive: Path, folder: Path, compressed: bool, wanted: Callable[[str], bool]) -> None:
     taken: set[str] = set()
     total = 0
     try:
@@ -123,14 +147,14 @@ def _untar(file: IO[bytes], archive: Path, folder: Path, compressed: bool) -> No
             place = _place(member.name, folder, archive, taken)
             total += member.size
             afford(total, f"{archive}: what it holds up to {member.name}")
-            if not member.name.endswith(_WANTED):
+            if not wanted(member.name):
                 continue
             source = opened.extractfile(member)
             assert source is not None
             _copy(source, place, member.size, archive)
 
 
-def _unzip(file: IO[bytes], archive: Path, folder: Path, _compressed: bool) -> None:
+def _unzip(file: IO[bytes], archive: Path, folder: Path, _compressed: bool, wanted: Callable[[str], bool]) -> None:
     taken: set[str] = set()
     total, left = 0, archive.stat().st_size
     with zipfile.ZipFile(file) as opened:
@@ -151,7 +175,7 @@ def _unzip(file: IO[bytes], archive: Path, folder: Path, _compressed: bool) -> N
                 )
             total += entry.file_size
             afford(total, f"{archive}: what it holds up to {name}")
-            if name.endswith(_WANTED):
+            if wanted(name):
                 with opened.open(entry) as source:
                     _copy(source, place, entry.file_size, archive)
 
@@ -171,10 +195,12 @@ def _copy(source: IO[bytes], place: Path, size: int, archive: Path) -> None:
 # -- what stands beside a model ------------------------------------------------------------------------------------------
 
 
-def sizes_beside(folder: Path) -> tuple[dict[str, tuple[int, ...]], tuple[str, ...]]:
-    """Shapes of inputs by name, as SageMaker (model-shapes.json; image_shape in hyperparams.json) and MXNet's model servers
-    (signature.json) write them beside a symbol; and words for files, and shapes in them, that are not taken."""
+def sizes_beside(folder: Path) -> tuple[dict[str, tuple[int, ...]], tuple[str, ...], dict[str, str]]:
+    """Shapes of inputs by name, as SageMaker (model-shapes.json; what pictures were resized to, in hyperparams.json) and MXNet's
+    model servers (signature.json) write them beside a symbol; words for files, and shapes in them, that are not taken; and the
+    file that tells each shape."""
     found: dict[str, tuple[int, ...]] = {}
+    told_by: dict[str, str] = {}
     faults: list[str] = []
     for name, (read, wanted) in BESIDE.items():
         path = folder / name
@@ -199,9 +225,10 @@ def sizes_beside(folder: Path) -> tuple[dict[str, tuple[int, ...]], tuple[str, .
         for key, shape in shapes.items():
             if shape and all(0 < d < 1 << 31 for d in shape):
                 found[key] = shape
+                told_by[key] = name
             else:
                 faults.append(f"{name}: it gives {key} the shape {shape}, wanted positive sizes; it is not taken")
-    return found, tuple(faults)
+    return found, tuple(faults), told_by
 
 
 def _why(error: BaseException) -> str:
@@ -217,8 +244,14 @@ def _signature(content: Any) -> dict[str, tuple[int, ...]]:
 
 
 def _hyperparameters(content: Any) -> dict[str, tuple[int, ...]]:
-    """``image_shape`` is "3,224,224" (image classification) or "300" (object detection); other algorithms have none."""
-    if not isinstance(content, dict) or "image_shape" not in content:
+    """``image_shape`` is "3,224,224" (image classification) or "300" (object detection), and ``resize_width``, with or without
+    ``resize_height``, the side of a square otherwise; other algorithms have none of them."""
+    if not isinstance(content, dict):
+        return {}
+    if "image_shape" not in content and "resize_width" in content:
+        wide = int(content["resize_width"])
+        return {"data": (1, 3, int(content.get("resize_height", wide)), wide)}
+    if "image_shape" not in content:
         return {}
     text = str(content["image_shape"])
     sizes = [int(d) for d in text.strip("()[] ").split(",")]

@@ -99,7 +99,7 @@ def at_sizes(source: Model, sizes: Mapping[str, Shape]) -> tuple[Model, Batches 
     if len(old) > 1 or len(new) > 1 or any(axes[0] > 1 for axes in changed.values()):
         return model, Batches(model, {}, batch, found.changes), found.changes
     axes = {n: each[0] for n, each in changed.items()}
-    base = Model(source.name, proto=whole, path=source.path)
+    base = Model(source.name, proto=whole, path=source.path, archive=source.archive)
     kept = {n: tuple(batch if i == axes.get(n) else w for i, w in enumerate(sizes[n])) for n in sizes}
     if any(isinstance(o, int) and o != w for n, dims in kept.items() for o, w in zip(declared[n] or (), dims)):
         base = Model(source.name, proto=resized(whole, kept).proto)  # other axes have other sizes as well

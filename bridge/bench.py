@@ -120,6 +120,7 @@ def bench(
     params: Any = None,
     *,
     inputs: Given | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
     batch: int | None = None,
     threads: int | None = None,
     seconds: float = 2.0,
@@ -137,8 +138,8 @@ def bench(
     many as our engine uses. seconds: of each engine, in so many rounds. profile: also time every step of ours. precision: of ours'
     constant weights; what that costs is told beside the comparison, which is of weights as they are.
     Raises BadInput, converters.UnsupportedModel, EngineError or hybrid's errors.
-    seed: of the numbers that are drawn. tolerance: (atol, rtol), where the usual one is not to be used. progress:
-    called with a text whenever something else begins.
+    seed: of the numbers that are drawn. ranges: (low, high) of them, by name. tolerance: (atol, rtol), where the usual one is not
+    to be used. progress: called with a text whenever something else begins.
 
     Examples
     --------
@@ -164,7 +165,7 @@ def bench(
         ours, theirs, specs = _models_of_both(opened, specs, batch, count, Path(folder))
         peer = OnnxEngine(theirs, threads=count)
         mine = NativeEngine(ours, specs)
-        case = make_case(mine, peer, specs, {n: a for n, a in arrays.items() if n in mine.inputs}, seed)
+        case = make_case(mine, peer, specs, {n: a for n, a in arrays.items() if n in mine.inputs}, seed, ranges=ranges)
         native.set_num_threads(count)
         try:
             block_ = _as_block(ours, mine)

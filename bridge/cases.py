@@ -24,8 +24,10 @@ from .draws import EXPECTED, KINDS, Kind, Seen, Way, draw
 from .engines import Engine, NativeEngine, OnnxEngine
 from .half import HalfEngine
 from .models import BadInput, Model, hold_dtypes
+from .openings import as_example, sized, with_batch
 from .paths import SizesWanted
 from .result import Case
+from .settle import example
 
 T = TypeVar("T")
 
@@ -37,11 +39,6 @@ BUDGET = 256 << 20
 """Bytes of tensors inside that these draws make at most."""
 FURTHER = 100
 """Distance of their seeds from the one that was given."""
-
-
-def _example(shape: MaybeShape) -> str:
-    """Sizes that fit a shape, as they are written."""
-    return "1,3,224,224" if shape is None else ",".join("1" if isinstance(d, str) else str(d) for d in shape)
 
 
 def taken(engine: Engine) -> dict[str, Spec]:
@@ -171,7 +168,7 @@ class Cases:
         self._hold_dtypes()
         for name, spec in specs.items():
             self.wanted[name] = Spec(spec.shape, spec.dtype or self.wanted[name].dtype)
-        self.wanted |= {n: _with_batch(s) for n, s in self.wanted.items() if n not in self.arrays}
+        self._choose_open_axes()
         self._want_shapes()
         self.wanted |= self._floats_of_another_size()
         self.asked = {n: Domain(*ends) for n, ends in limits.items()}
@@ -208,6 +205,16 @@ class Cases:
                         found.setdefault(name, Spec(self.wanted[name].shape, dtype))
         return found
 
+    def _choose_open_axes(self) -> None:
+        """Give axes that are left open a size where one can be chosen."""
+        for engine, theirs in ((self.left, {}), (self.right, self.first)):
+            for name, spec in sized(engine.model, BATCH).items() if isinstance(engine, OnnxEngine) else ():
+                name = theirs.get(name, name)
+                have = self.wanted[name].shape
+                if have is not None and any(isinstance(d, str) for d in have) and len(spec.shape or ()) == len(have):
+                    self.wanted[name] = Spec(spec.shape, self.wanted[name].dtype)
+        self.wanted |= {n: with_batch(s, BATCH) for n, s in self.wanted.items() if n not in self.arrays}
+
     def _want_shapes(self) -> None:
         """Raise BadInput where an input is to be drawn whose shape is not known."""
         open_dims = [
@@ -220,7 +227,16 @@ class Cases:
         problems = []
         if set(self.left.inputs) != set(self.right.inputs):
             problems = [f"{e.model.name} takes {', '.join(e.inputs)}" for e in (self.left, self.right)]
-        raise SizesWanted({n: _example(self.wanted[n].shape) for n in open_dims}, *problems)
+        raise SizesWanted({n: self._example(n) for n in open_dims}, *problems)
+
+    def _example(self, name: str) -> str:
+        """Sizes that an input may have, as they are written."""
+        shape = self.wanted[name].shape
+        for engine, theirs in ((self.left, {}), (self.right, self.second)):
+            model, own = engine.model, theirs.get(name, name)
+            if shape is None and model.graph is not None and own in model.variables():
+                return example(model, own, specs=self.wanted)
+        return as_example(shape)
 
     def _numbers_taken(self) -> dict[str, Taken]:
         """Numbers that inputs take by the graphs of both; of two ONNX models by the first that we can read."""
@@ -343,14 +359,6 @@ def make_case(
 ) -> Case:
     """One case, as the models expect its inputs; the rest as Cases takes it."""
     return Cases(left, right, specs, arrays, like=like, names=names, ranges=ranges, files=files).case(seed)
-
-
-def _with_batch(spec: Spec) -> Spec:
-    """The spec of an input with a batch of BATCH, where that is all that it leaves open."""
-    first, *rest = spec.shape or (1,)
-    if isinstance(first, str) and not any(isinstance(d, str) for d in rest):
-        return Spec((BATCH, *rest), spec.dtype)
-    return spec
 
 
 def make_cases(

@@ -20,7 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 from hybrid.core.version import VERSION
 
 from .command.examples import epilog
-from .exits import BAD_INPUT
+from .exits import BAD_INPUT, INTERRUPTED
 
 COMMANDS = {
     "convert": "converting.convert",
@@ -49,24 +49,26 @@ class Commands(TyperGroup):
     """True while they are listed, when what they are for is all that has to be known of them."""
 
     def main(self, args: Any = None, *rest: Any, standalone_mode: bool = True, **more: Any) -> Any:
-        """Run a command line; with --json, what is wrong with one is JSON too."""
-        told = [*(sys.argv[1:] if args is None else args)]
-        options = told[: told.index("--")] if "--" in told else told
-        if not standalone_mode or "--json" not in options:
-            return super().main(args, *rest, standalone_mode=standalone_mode, **more)
+        """Run a command line; what is wrong with one is said as any other error is, with --json as JSON."""
+        if not standalone_mode:
+            return super().main(args, *rest, standalone_mode=False, **more)
+        given = [*(sys.argv[1:] if args is None else args)]
+        options = given[: given.index("--")] if "--" in given else given
         try:
             status = super().main(args, *rest, standalone_mode=False, **more)
         except Exception as error:
-            message = getattr(error, "format_message", None)  # click's own have it, in whichever package they are
-            if message is None:
+            if type(error).__name__ == "Abort":  # asked for, at a prompt or by a key
+                sys.exit(INTERRUPTED)
+            if not hasattr(error, "format_message"):  # click's own have it, in whichever package they are
                 raise
-            from .command.shell import fail_of_usage
-
-            text = message()
-            if getattr(error, "option_name", "") == "--json":
-                text = "--json: give it behind the command, such as gluonnx inspect MODEL --json"
             status = getattr(error, "exit_code", BAD_INPUT)
-            fail_of_usage(text, status)
+            if type(error).__name__ == "NoArgsIsHelpError":
+                error.show()  # type: ignore[attr-defined]  # it is the help
+                sys.exit(status)
+            from .command.shell import fail_of_usage
+            from .usage import told
+
+            fail_of_usage(told(error, given[0] if given and given[0] in COMMANDS else ""), "--json" in options, status)
         sys.exit(status if isinstance(status, int) else 0)
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -219,11 +219,15 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
     a, b = got.astype(np.float64), want.astype(np.float64)
     finite_a, finite_b = np.isfinite(a), np.isfinite(b)
     misplaced = ~((finite_a & finite_b) | (a == b) | (np.isnan(a) & np.isnan(b)))
-    both = finite_a & finite_b
-    a, b, total = a[both], b[both], want.size
+    both, total = finite_a & finite_b, want.size
+    whole = bool(both.all())  # as a rule: nothing has to be picked, which takes as long as all else
+    a, b = (x.reshape(-1) if whole else x[both] for x in (a, b))
     delta, scale = np.abs(a - b), float(np.abs(b).max(initial=0))
     over = delta - limits.rtol * np.abs(b)
-    scales = rule_scales(want)[both] if limits.scaled else np.zeros(0)
+    scales = np.zeros(0)
+    if limits.scaled:
+        scales = np.broadcast_to(rule_scales(want), want.shape)
+        scales = scales.reshape(-1) if whole else scales[both]
     beyond = int((over > (limits.atol * scales if limits.scaled else limits.atol)).sum())
     rule = limits.words(scale, float(scales.min(initial=scale)))
     reasons = []
@@ -236,7 +240,7 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
         reasons.append(f"{beyond} of {total} beyond {rule}")
     norm = float(np.linalg.norm(a) * np.linalg.norm(b))
     max_abs = float(delta.max(initial=0))
-    places = np.flatnonzero(both)
+    places = range(total) if whole else np.flatnonzero(both)
     relative = np.divide(delta, np.abs(b), out=np.zeros_like(delta), where=b != 0)
     most = int(relative.argmax()) if relative.any() else -1
     return Difference(
@@ -334,18 +338,23 @@ def slices_over(ndim: int) -> list[tuple[int, ...]]:
 
 def slice_scales(array: np.ndarray) -> np.ndarray:
     """For each element the greatest magnitude in its slices (slices_over), of these the least."""
-    return _scales(array, 0.0)
+    return _scales(_sizes(array), 0.0)
 
 
 def rule_scales(array: np.ndarray) -> np.ndarray:
     """For each element what atol of a scaled rule counts times: as slice_scales; a slice of few elements, which may all happen to
     be small, counts as at least a share of what such slices have in the middle, and all as at least RESOLUTION of the largest."""
-    scales = _scales(array, SHARE)
-    return np.maximum(scales, RESOLUTION * float(np.abs(array[np.isfinite(array)].astype(np.float64)).max(initial=0)))
+    size = _sizes(array)
+    return np.maximum(_scales(size, SHARE), RESOLUTION * float(size.max(initial=0)))
 
 
-def _scales(array: np.ndarray, share: float) -> np.ndarray:
-    size = np.where(np.isfinite(array), np.abs(array.astype(np.float64)), 0.0)
+def _sizes(array: np.ndarray) -> np.ndarray:
+    """The size of each finite element, and 0 of others."""
+    size, finite = np.abs(array.astype(np.float64)), np.isfinite(array)
+    return size if finite.all() else np.where(finite, size, 0.0)
+
+
+def _scales(size: np.ndarray, share: float) -> np.ndarray:
     if not size.size:
         return size
     along = []

@@ -71,6 +71,7 @@ def compile(
     model: str | os.PathLike[str],
     *,
     inputs: Given | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
     params: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     seed: int = 0,
@@ -82,7 +83,7 @@ def compile(
     ``MODEL.gluonnx``. The file appears only when it gives the same bits as the model on seeded inputs; it is for this version of
     gluonnx and this CPU, and ``CompiledModel`` notices when it is not.
     Raises BadInput, or MXNetError naming the steps that cannot be saved.
-    seed: of the numbers that are drawn.
+    seed: of the numbers that are drawn. ranges: (low, high) of them, by name.
 
     Raises SizesWanted, a BadInput, where inputs have open sizes, InternalError where two compilations differ.
 
@@ -94,32 +95,34 @@ def compile(
     ['top_fwd_output']
     """
     from converters.names import unique
-    from hybrid.core.op import Spec
+    from hybrid.core.op import Domain, Spec
     from hybrid.formats.files import move, scratch
     from hybrid.ir.graph import Entry
     from hybrid.ir.strict import picks
 
-    from .cases import _example
     from .domains import numbers_taken
     from .draws import draw
     from .engines import NativeEngine
-    from .inputs import as_specs, loaded
+    from .inputs import as_specs, loaded, sources_of
     from .job import check_target
-    from .models import describe, described, open_model, specs_of_onnx
+    from .models import describe, described, hold_dtypes, open_model, specs_of_onnx
+    from .openings import as_example
 
     start = time.perf_counter()
     opened = open_model(os.fspath(model), params)
-    assert opened.path is not None
-    target = compiled_file(opened.path) if output is None else Path(output)
+    assert opened.place is not None
+    target = compiled_file(opened.place) if output is None else Path(output)
     check_target(target, *opened.files())
-    files = [_seen(path, opened.path.parent) for path in opened.files()]
-    specs, arrays = as_specs(loaded(inputs, opened))
+    files = [_seen(path, opened.place.parent) for path in opened.files()]
+    given = loaded(inputs, opened)
+    specs, arrays = as_specs(given)
     opened = opened.inferring(specs)
+    hold_dtypes(opened, arrays, sources_of(given))
     native = NativeEngine(opened.native, {**specs, **arrays})
     labels = _labels(native)
     declared = specs_of_onnx(opened.proto) if opened.proto is not None else dict.fromkeys(native.inputs)
     wanted: dict[str, Any] = {n: s for n, s in declared.items() if n in native.inputs and n not in labels}
-    if unknown := [n for n in specs if n not in declared]:
+    if unknown := [n for n in (*specs, *(ranges or {})) if n not in declared]:
         raise BadInput(*(f"got input {n!r}, wanted some of {', '.join(wanted) or 'none'}" for n in unknown))
     wanted = {n: specs.get(n) or s for n, s in wanted.items()}
     for name, spec in wanted.items():
@@ -129,14 +132,15 @@ def compile(
         n for n, s in wanted.items() if s is None or s.shape is None or any(type(d) is not int for d in s.shape)
     ]:
         shapes = {n: wanted[n].shape if wanted[n] else None for n in lacking}
-        raise SizesWanted({n: _example(s) for n, s in shapes.items()})
+        raise SizesWanted({n: as_example(s) for n, s in shapes.items()})
     inferred = opened.native.infer(wanted)
     for variable in inferred.graph.variables():  # what a symbol says of its inputs itself
         name, spec = variable.name, wanted.get(variable.name)
         if spec is not None and spec.dtype is None:
             wanted[name] = spec._replace(dtype=inferred.spec(Entry(variable)).dtype)
     known = numbers_taken(inferred)
-    feeds = {**draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed), **arrays}
+    asked = {n: Domain(*ends) for n, ends in (ranges or {}).items()}
+    feeds = {**draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed, asked=asked), **arrays}
     complete = native.complete(feeds)
     normal = native.program.run(complete)
     ordered = [complete[n] if n in complete else native.program.constants[n] for n in native.program.names]
@@ -247,8 +251,11 @@ class CompiledModel:
 
         return NativeEngine(self.model.inferring().native)
 
-    def _run_itself(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def _run_itself(self, feeds: Mapping[str, np.ndarray], inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Outputs by the model itself. inputs: the feeds as they were given, which may know their files."""
         from .engines import NativeEngine
+        from .inputs import sources_of
+        from .models import hold_dtypes
 
         engine = self.native
         if not {*feeds} <= {*engine.inputs}:
@@ -256,6 +263,7 @@ class CompiledModel:
         if unknown := [n for n in feeds if n not in engine.inputs]:
             takes = ", ".join(sorted(engine.inputs))
             raise BadInput(*(f"unknown input {n}: the model takes {takes}" for n in unknown))
+        hold_dtypes(self.model if self.model.is_onnx else engine.model, feeds, sources_of(inputs))
         return engine.run(feeds)
 
     def _outside(self, feeds: Mapping[str, np.ndarray]) -> bool:
@@ -267,7 +275,8 @@ class CompiledModel:
     def run(self, inputs: Mapping[str, Any] | str | os.PathLike[str]) -> dict[str, np.ndarray]:
         """Outputs by name. inputs: arrays by name, or an .npz.
 
-        Raises BadInput naming every unknown or missing input, or hybrid's errors."""
+        Raises BadInput naming every unknown or missing input, or one of a dtype that the model does not take, or hybrid's
+        errors."""
         if isinstance(inputs, str | os.PathLike):
             from .inputs import loaded
 
@@ -277,14 +286,14 @@ class CompiledModel:
             if not self._declared.issuperset(
                 feeds
             ):  # a label, with which more is an output, or what is unknown there too
-                return self._run_itself(feeds)
+                return self._run_itself(feeds, inputs)
             arrays = self.program.arrange(feeds, self._labels)
             if arrays is not None and not (self._looked and self._outside(feeds)):
                 try:
                     return dict(zip([n for n, _, _ in self.program.gives], self.program.run(arrays)))
                 except NotAlone:
                     pass
-        return self._run_itself(feeds)
+        return self._run_itself(feeds, inputs)
 
 
 def compiled_file(model: Path) -> Path:

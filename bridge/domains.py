@@ -114,33 +114,49 @@ STEM = ("_copy", "identity", "Cast", "BlockGrad", "_minus_scalar", "_plus_scalar
 PIXELS = Domain(0, 255)
 
 
+class Stem(NamedTuple):
+    """Outcome of a graph's first operators for an input x: x * factor + shift."""
+
+    shift: float
+    factor: float
+    last: Node
+    """The last of them."""
+
+    @property
+    def expects(self) -> Domain | None:
+        """Numbers that come out of it as small ones, about from -1 to 1; None where it does not make small ones of larger ones."""
+        if not 0 < abs(self.factor) < 0.5:
+            return None
+        low, high = sorted(((-1 - self.shift) / self.factor, (1 - self.shift) / self.factor))
+        if self.shift == 0:
+            low, high = 0.0, max(-low, high)
+        near = abs(low - PIXELS.low) < 4 and abs(high - PIXELS.high) < 4
+        return PIXELS if near else Domain(low, high)
+
+
+def stem_of(readers: Mapping[tuple[int, int], Sequence[tuple[Node, int]]], variable: Node) -> Stem:
+    """Outcome of a graph's first operators for a variable that nothing else reads. readers: as Graph.uses tells them."""
+    node, shift, factor = variable, 0.0, 1.0
+    while True:
+        following = readers.get((id(node), 0), ())
+        if len(following) != 1 or following[0][0].op is None or following[0][0].op.name not in STEM:
+            return Stem(shift, factor, node)
+        node = following[0][0]
+        assert node.op is not None
+        scalar = float(getattr(node.op, "scalar", 0.0))
+        if node.op.name in ("_minus_scalar", "_plus_scalar"):
+            shift += scalar if node.op.name == "_plus_scalar" else -scalar
+        elif scalar and node.op.name in ("_mul_scalar", "_div_scalar"):
+            by = scalar if node.op.name == "_mul_scalar" else 1 / scalar
+            shift, factor = shift * by, factor * by
+
+
 def expected(graph: Graph) -> dict[str, Domain]:
     """Numbers that inputs hold by what the graph's first operators make of them: (x - 127.5) / 128 expects pixels. Those that
     nothing scales are left out."""
     readers = graph.uses()
-    found: dict[str, Domain] = {}
-    for variable in graph.variables():
-        node, shift, factor = variable, 0.0, 1.0  # x * factor + shift
-        while True:
-            following = readers.get((id(node), 0), ())
-            if len(following) != 1 or following[0][0].op is None or following[0][0].op.name not in STEM:
-                break
-            node = following[0][0]
-            assert node.op is not None
-            scalar = float(getattr(node.op, "scalar", 0.0))
-            if node.op.name in ("_minus_scalar", "_plus_scalar"):
-                shift += scalar if node.op.name == "_plus_scalar" else -scalar
-            elif scalar and node.op.name in ("_mul_scalar", "_div_scalar"):
-                by = scalar if node.op.name == "_mul_scalar" else 1 / scalar
-                shift, factor = shift * by, factor * by
-        if not 0 < abs(factor) < 0.5:
-            continue
-        low, high = sorted(((-1 - shift) / factor, (1 - shift) / factor))
-        if shift == 0:
-            low, high = 0.0, max(-low, high)
-        near = abs(low - PIXELS.low) < 4 and abs(high - PIXELS.high) < 4
-        found[variable.name] = PIXELS if near else Domain(low, high)
-    return found
+    found = {v.name: stem_of(readers, v).expects for v in graph.variables()}
+    return {name: domain for name, domain in found.items() if domain is not None}
 
 
 BLOCKING = 100

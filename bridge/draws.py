@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -14,17 +13,22 @@ from hybrid.core.shapes import UNKNOWN
 
 from .domains import Taken, intersect, within_dtype
 from .models import BadInput, too_large
+from .scripts import plain_draws
+from .scripts.plain_draws import EXPECTED, WIDER, Numbers, Way
 
 Kind = Literal["expected", "wide", "edges"]
-KINDS: tuple[Kind, ...] = ("expected", "wide", "edges")
-WIDER = (10, 3)
-"""Times that wide draws are as wide as what is expected: at first, and where that is too much for float32."""
-LARGEST = (100, 10)
-"""The same of the largest numbers among edges."""
-NORMAL = "standard normal"
-"""Words for numbers of an input that nothing is known of."""
+KINDS = cast("tuple[Kind, ...]", plain_draws.KINDS)
 SMALL_TABLE = 4096
 """Rows of a table up to which draws look at every one."""
+
+
+def parse_kinds(texts: Sequence[str] | None) -> tuple[Kind, ...]:
+    """Kinds of draws in texts with commas between them, all where there are none. Raises BadInput."""
+    named = [part.strip() for text in texts or () for part in text.split(",") if part.strip()]
+    unknown = [part for part in named if part not in KINDS]
+    if unknown:
+        raise BadInput(f"--draws: got {', '.join(unknown)}, wanted some of {', '.join(KINDS)}")
+    return tuple(kind for kind in KINDS if kind in named) or KINDS
 
 
 class Seen(NamedTuple):
@@ -37,23 +41,6 @@ class Seen(NamedTuple):
     def incomplete(self) -> bool:
         """True where it is small, and some have not been."""
         return self.rows.size <= SMALL_TABLE and not self.rows.all()
-
-
-class Way(NamedTuple):
-    """The way in which inputs are drawn."""
-
-    kind: Kind = "expected"
-    mild: int = 0
-    """Distance from what an engine might refuse or overflow at: 0, 1 or 2."""
-
-    @property
-    def milder(self) -> Way | None:
-        """The next milder way; None where there is none."""
-        most = {"expected": 0, "wide": 1, "edges": 2}[self.kind]
-        return self._replace(mild=self.mild + 1) if self.mild < most else None
-
-
-EXPECTED = Way()
 
 
 def draw(
@@ -85,8 +72,7 @@ def draw(
             raise BadInput(f"input {name}: the shape has unknown dims; give it")
         if any(d < 0 for d in shape):
             raise BadInput(f"input {name}: got shape {shape}, wanted no negative size; give its shape")
-        key = [seed, zlib.crc32(name.encode()), *([] if way.kind == "expected" else [KINDS.index(way.kind), way.mild])]
-        one = _Draw(name, shape, spec.dtype or np.dtype(np.float32), np.random.default_rng(key), way)
+        one = _Draw(name, shape, spec.dtype or np.dtype(np.float32), seed, way)
         values, how = one.of(
             known.get(name, Taken()), (asked or {}).get(name), None if like is None else like.get(name), seen
         )
@@ -95,11 +81,8 @@ def draw(
     return feeds
 
 
-class _Draw:
-    """The draw of one input; each method gives values, and words for them."""
-
-    def __init__(self, name: str, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator, way: Way):
-        self.name, self.shape, self.dtype, self.rng, self.way = name, shape, dtype, rng, way
+class _Draw(Numbers):
+    """The draw of one input, with what is known of it; each method gives values, and words for them."""
 
     def of(
         self, known: Taken, asked: Domain | None, like: np.ndarray | None, seen: dict[str, Seen] | None
@@ -117,14 +100,14 @@ class _Draw:
             accepted = domain if asked is not None or known.accepted is None else known.accepted
             if domain.integer:
                 return self._whole(domain, within_dtype(accepted, self.dtype), 0 if asked else known.rows, seen)
-            return self._real(domain)
+            return self.real(domain.low, domain.high)
         if like is not None and like.size:
             return self._like(like)
         if known.mask and self.way.kind == "expected":
             return self._mask()
         if self.dtype.kind == "b":
             return self._bools()
-        return self._integers() if self.dtype.kind in "iu" else self._normal()
+        return self._integers() if self.dtype.kind in "iu" else self.normal()
 
     # -- numbers of a domain ----------------------------------------------------------------------------------------
 
@@ -161,14 +144,6 @@ class _Draw:
         values = np.resize(ends, count).reshape(self.shape)  # so that few places have the ends of the domain at least
         return values, f"of {', '.join(map(str, sorted(ends)))}"
 
-    def _real(self, domain: Domain) -> tuple[np.ndarray, str]:
-        low, high = domain.low, domain.high
-        values = self.rng.uniform(low, high, self.shape)
-        if self.way.kind != "edges":
-            return values, f"evenly from {low:g} to {high:g}"
-        ends = [low, high, *([0.0] if low < 0 < high else [])]
-        return self._sprinkled(values, ends), f"{', '.join(f'{e:g}' for e in ends)} and between"
-
     # -- numbers that are expected, and others ----------------------------------------------------------------------
 
     def _expected(self, domain: Domain) -> tuple[np.ndarray, str] | None:
@@ -182,7 +157,7 @@ class _Draw:
         if self.way.kind == "wide":
             return values, f"evenly from {low:g} to {high:g}"
         ends = [0.0, domain.low, domain.high, -domain.high, low, high]
-        return self._padded(self._sprinkled(values, ends)), f"{', '.join(f'{e:g}' for e in dict.fromkeys(ends))}"
+        return self.padded(self.sprinkled(values, ends)), f"{', '.join(f'{e:g}' for e in dict.fromkeys(ends))}"
 
     def _like(self, array: np.ndarray) -> tuple[np.ndarray, str]:
         values = self.rng.choice(array.reshape(-1), self.shape)
@@ -214,23 +189,3 @@ class _Draw:
             return self.rng.integers(low, high + 1, self.shape), f"whole numbers from {low} to {high}"
         ends = [0, 1] if self.way.mild else [0, 1, low, high, max(int(limits.min), -5)]
         return self.rng.choice(ends, self.shape), f"of {', '.join(map(str, sorted(dict.fromkeys(ends))))}"
-
-    def _normal(self) -> tuple[np.ndarray, str]:
-        values, mild = self.rng.standard_normal(self.shape), min(self.way.mild, 1)
-        if self.way.kind == "expected":
-            return values, NORMAL
-        if self.way.kind == "wide":
-            return values * WIDER[mild], f"normal, {WIDER[mild]} times wider"
-        most = LARGEST[mild]
-        values = values * self.rng.choice([0, 1e-4, 1, most], self.shape)
-        return self._padded(values), f"zeros, and normal numbers 1e-4 to {most} times as large"
-
-    def _sprinkled(self, values: np.ndarray, ends: list[float]) -> np.ndarray:
-        """Every other number, by lot, one of the ends."""
-        return np.where(self.rng.random(self.shape) < 0.5, self.rng.choice(ends, self.shape), values)
-
-    def _padded(self, values: np.ndarray) -> np.ndarray:
-        """Zeros in the last quarter of each row, as sequences and pictures are padded."""
-        if values.ndim and values.shape[-1] >= 4:
-            values[..., -(values.shape[-1] // 4) :] = 0
-        return values

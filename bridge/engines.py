@@ -6,6 +6,7 @@ import contextlib
 import functools
 import math
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -41,6 +42,8 @@ from .models import BadInput, Model, missing_words, specs_of_onnx, split_inputs,
 
 Arrays = dict[str, np.ndarray]
 
+REMEMBERED = 4
+"""Runs by NumPy whose outputs are remembered."""
 GIVEN = "given/"
 """Prefix of the name of a tensor whose value is given to a part of a graph."""
 
@@ -220,7 +223,8 @@ class NativeEngine:
             raise BadInput(*missing_words(model, missing))
         self.inputs = tuple(free)
         self._cut: tuple[frozenset[str], dict[str, Entry]] | None = None
-        self._by_numpy: tuple[Arrays, list[np.ndarray]] | None = None
+        self._zeros: dict[Any, np.ndarray] = {}
+        self._by_numpy: deque[tuple[Arrays, list[np.ndarray]]] = deque(maxlen=REMEMBERED)
         self.outputs = unique(map(self._called, self.graph.outputs))
 
     def _called(self, entry: Entry) -> str:
@@ -243,14 +247,14 @@ class NativeEngine:
         return tensors(zip(self.outputs, self.program.run(complete)))
 
     def run_by_numpy(self, complete: Mapping[str, np.ndarray], observe: Observer | None = None) -> list[np.ndarray]:
-        """The outputs by NumPy, without kernels. Those of the run before are remembered, since who compares asks for them again.
+        """The outputs by NumPy, without kernels. Those of the last runs are remembered, since who compares asks for them again.
         observe: as Program.run takes it."""
-        if observe is None and self._by_numpy is not None:
-            fed, outputs = self._by_numpy
-            if fed.keys() == complete.keys() and all(fed[n] is a for n, a in complete.items()):
-                return outputs
+        if observe is None:
+            for fed, outputs in self._by_numpy:
+                if fed.keys() == complete.keys() and all(fed[n] is a for n, a in complete.items()):
+                    return outputs
         outputs = outputs_by_numpy(self.graph, self.model.params, complete, observe, facts=self.model.facts)
-        self._by_numpy = dict(complete), outputs
+        self._by_numpy.append((dict(complete), outputs))
         return outputs
 
     def precision_report(self, feeds: Mapping[str, np.ndarray]) -> PrecisionReport:
@@ -270,8 +274,11 @@ class NativeEngine:
         nodes = {n.name: n for n in self.graph.variables()}
         for name in lacking:
             spec = inferred.spec(Entry(nodes[name]))
-            if name in ignored and is_known(spec.shape):
-                out[name] = np.zeros(spec.shape, spec.dtype)
+            if name in ignored and is_known(
+                spec.shape
+            ):  # the same array where feeds are the same, so that they are known again
+                key = name, tuple(spec.shape), spec.dtype
+                out[name] = self._zeros[key] = self._zeros.get(key, np.zeros(spec.shape, spec.dtype))
             else:
                 missing.append(name)
         if missing:
@@ -285,11 +292,12 @@ class NativeEngine:
             if node.op is not None:
                 yield from ((e, inference.spec(e)) for e in (Entry(node, i) for i in range(node.num_outputs)))
 
-    def kernels_at_fault(self, feeds: Mapping[str, np.ndarray]) -> str | None:
+    def kernels_at_fault(self, feeds: Mapping[str, np.ndarray], given: Arrays | None = None) -> str | None:
         """A warning when the compiled kernels give other outputs than NumPy does, and are further from float64; None when they are
-        not."""
+        not. given: their outputs, where they were run on these feeds."""
         complete = self.complete(feeds)
-        pairs = list(zip(self.outputs, self.program.run(complete), self.run_by_numpy(complete)))
+        known = None if given is None or not {*self.outputs} <= {*given} else [given[n] for n in self.outputs]
+        pairs = list(zip(self.outputs, known or self.program.run(complete), self.run_by_numpy(complete)))
         wrong = [n for n, got, want in pairs if not compare(n, got, want).equal]
         if not wrong:
             return None
@@ -626,6 +634,11 @@ class OnnxEngine:
         return None
 
     def precision(self, feeds: Mapping[str, np.ndarray]) -> dict[str, str]:
+        return self._precision
+
+    @functools.cached_property
+    def _precision(self) -> dict[str, str]:
+        """The same for all feeds: ONNX models say their dtypes."""
         try:
             inferred = onnx.shape_inference.infer_shapes(self.proto)
         except (onnx.shape_inference.InferenceError, ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,16 +15,18 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 from hybrid.passes.strip_labels import label_names
 
+from .answers import first_that_runs
 from .cases import make_case, may_be_one, pair_outputs, refuse_random, taken
 from .compare import TOLERANCES, Difference, Tolerance, coarsest, compare, one_winner
 from .conditioning import reaches, truth_of
-from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, OutOfTime
+from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .faces.notebook import listener
 from .inputs import Feeds, Inputs, as_specs
 from .layers import without_rounding
 from .models import BadInput, Model
-from .recorded import MADE_UP, RecordedRun, Recording, feeds_of, hashes
+from .recorded import RecordedRun, Recording, feeds_of, hashes
 from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
+from .scripts.plain_draws import MADE_UP
 
 ROUNDING = "rounding"
 """Settles outputs that rounding alone decides."""
@@ -33,9 +35,13 @@ VERDICTS = ("equivalent", "says little", "not equivalent")
 
 
 def with_inputs(
-    recording: Recording, given: Inputs | str | os.PathLike[str] | Sequence[Any] | None, model: Model
+    recording: Recording,
+    given: Inputs | str | os.PathLike[str] | Sequence[Any] | None,
+    model: Model,
+    is_open: Callable[[str, int], bool] = lambda _name, _axis: False,
 ) -> Recording:
-    """The recording with the inputs of its runs. given: those of a recording that holds outputs alone. Raises BadInput."""
+    """The recording with the inputs of its runs. given: those of a recording that holds outputs alone; beside one that holds both,
+    sizes that it has. is_open: True for an axis that may have another size. Raises BadInput."""
     own = any(each.inputs for each in recording.runs)
     if given is None or (isinstance(given, Mapping) and not given):
         if not own and taken_by(model):
@@ -43,6 +49,9 @@ def with_inputs(
                 f"{recording.label}: holds outputs alone; give the inputs that they came from (--inputs FILE.npz), or record both "
                 "(gluonnx record, record_with_mxnet.py)"
             )
+        return recording
+    if own and isinstance(given, Mapping) and all(isinstance(v, Spec | tuple | list) for v in given.values()):
+        _hold_sizes(recording, as_specs(given)[0], is_open)
         return recording
     if own:
         raise BadInput(f"{recording.label}: holds the inputs too; give no others beside it")
@@ -56,6 +65,68 @@ def with_inputs(
         )
     runs = (RecordedRun(arrays, each.outputs) for (_, arrays), each in zip(sets, recording.runs))
     return replace(recording, runs=tuple(runs))
+
+
+def _hold_sizes(recording: Recording, given: Mapping[str, Spec], is_open: Callable[[str, int], bool]) -> None:
+    """Raise BadInput for sizes that no run of a recording has."""
+    problems = []
+    for name, spec in given.items():
+        found = [each.inputs[name] for each in recording.runs if name in each.inputs]
+        if spec.shape is None or any(_fits(name, spec, array, is_open) for array in found):
+            continue
+        sizes = list(dict.fromkeys(f"{a.dtype} {show(a.shape)}" for a in found))
+        have = (
+            f"{name} is {' and '.join(sizes)} there"
+            if found
+            else f"its inputs are {', '.join(recording.runs[0].inputs)}"
+        )
+        got = f"{name} {show(spec.shape)}{f' of {spec.dtype}' if spec.dtype else ''}"
+        problems.append(f"{recording.label}: got {got}, and {have}; leave the size out, which the recording says")
+    if problems:
+        raise BadInput(*problems)
+
+
+def _fits(name: str, spec: Spec, array: np.ndarray, is_open: Callable[[str, int], bool]) -> bool:
+    """True for an array of these sizes, but for axes that are open."""
+    shape = spec.shape or ()
+    return (
+        len(shape) == array.ndim
+        and all(a == b or is_open(name, axis) for axis, (a, b) in enumerate(zip(shape, array.shape)))
+        and (spec.dtype is None or spec.dtype == array.dtype)
+    )
+
+
+def hold_sizes_taken(recording: Recording, specs: Mapping[str, Spec], axes: Mapping[str, Mapping[int, str]]) -> None:
+    """Raise BadInput where a run has sizes that a file of these inputs does not take. axes: those that are open, by input."""
+    problems = []
+    for number, each in enumerate(recording.runs, 1):
+        for name, array in each.inputs.items():
+            shape = specs[name].shape if name in specs else None
+            if shape is None or len(shape) != array.ndim:
+                continue
+            other = [i for i, (a, b) in enumerate(zip(array.shape, shape)) if a != b and i not in axes.get(name, {})]
+            if other:
+                what = (
+                    "--dynamic batch" if other == [0] else f"--dynamic {name}:{','.join(f'{i}=size{i}' for i in other)}"
+                )
+                problems.append(
+                    f"{recording.label}: {name} of run {number} is {show(array.shape)}, and the file is to take {show(shape)} "
+                    f"alone; leave open what varies, with {what}"
+                )
+    if problems:
+        raise BadInput(*problems)
+
+
+def check_pairs(
+    recording: Recording, engine: Engine, names: Mapping[str, str] | None = None, *, cut: bool = False
+) -> None:
+    """Raise BadInput, before anything is run, where the recording's inputs or outputs are not those of the engine's model. names,
+    cut: as hold_against takes them."""
+    recorded_cases(recording, engine, names)
+    for each in recording.runs:
+        heads = {n: each.outputs[n] for n in recording.facts.get("outputs", ()) if n in each.outputs} or each.outputs
+        if not set(engine.outputs) <= set(each.outputs):
+            _pair(recording, heads, dict.fromkeys(engine.outputs, np.empty(0)), engine, cut)
 
 
 def taken_by(model: Model) -> list[str]:
@@ -133,21 +204,15 @@ def hold_against(
     tell = listener(progress)
     refuse_random(engine)
     cases = recorded_cases(recording, engine, names)
-    runs, worst, warnings = [], {}, _other_files(recording, engine)
+    runs, worst, run_of, warnings = [], {}, {}, _other_files(recording, engine)
     layers: list[Layer] = []
     for case, each in zip(cases, recording.runs):
         tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
-        try:
-            got = engine.run(case.feeds)
-        except OutOfTime:
-            raise
-        except (EngineError, MXNetError, BadInput) as error:
-            if not case.made_up:
-                raise
-            warnings.append(
-                f"the recorded draw of {case.kind} was left out: it refuses it ({str(error).splitlines()[0]})"
-            )
+        answer, why = first_that_runs(engine.label, case, lambda c: engine.run(c.feeds), {})
+        if answer is None:
+            warnings.append(f"the recorded draw of {case.kind} was left out: {why}")
             continue
+        got = answer[1]
         heads = {n: each.outputs[n] for n in recording.facts.get("outputs", ()) if n in each.outputs} or each.outputs
         if set(got) <= set(each.outputs):  # cut there, for instance
             heads = {n: each.outputs[n] for n in got}
@@ -162,7 +227,7 @@ def hold_against(
         runs.append({**run, "differences": [d.as_dict() for d in differences]})
         for d in differences:
             if d.name not in worst or _counts(d) > _counts(worst[d.name]):
-                worst[d.name] = d
+                worst[d.name], run_of[d.name] = d, len(runs) - 1
     found = tuple(replace(d, winner=one_winner(n, runs)) for n, d in worst.items())
     faults = [x for x in layers if x.local is not None and not x.local.equal]
     parted = faults or [x for x in layers if x.accumulated is not None and not x.accumulated.equal]
@@ -186,6 +251,7 @@ def hold_against(
         verdict,
         tuple(runs),
         found,
+        run_of=run_of,
         divergence=_divergence(parted[0]) if parted and verdict == "not equivalent" else None,
         faults=tuple(dict.fromkeys(x.node for x in faults)),
         inner=len(layers),
@@ -375,7 +441,13 @@ def with_recording(
     elif wrong[0] != wrong[1]:
         right_one, other = ("second", "first") if wrong[0] else ("first", "second")
         notes.append(f"the {right_one} model gives what was recorded in {recording.label}, and the {other} does not")
-    held = [replace(d, name=f"{d.name} ({side} model, recorded)") for side, r in sides.items() for d in r.differences]
+    held, run_of, before = [], dict(pair.run_of), len(pair.runs)
+    for side, r in sides.items():
+        for d in r.differences:
+            name = f"{d.name} ({side} model, recorded)"
+            held.append(replace(d, name=name))
+            run_of[name] = before + r.run_of[d.name]
+        before += len(r.runs)
     here = next((r for r in sides.values() if r.divergence is not None), first)
     return replace(
         pair,
@@ -385,6 +457,7 @@ def with_recording(
         verdict=max((pair.verdict, first.verdict, second.verdict), key=VERDICTS.index),
         runs=(*pair.runs, *first.runs, *second.runs),
         differences=(*pair.differences, *held),
+        run_of=run_of,
         little=tuple(dict.fromkeys((*pair.little, *first.little, *second.little))),
         warnings=tuple(dict.fromkeys((*notes, *pair.warnings, *first.warnings, *second.warnings))),
     )

@@ -22,6 +22,7 @@ from hybrid.ops.resample import AREA, LINEAR, resize
 from .domains import PIXELS, expected
 from .inputs import Feeds, as_specs
 from .models import BadInput, Model, names_to_fill, specs_of_onnx
+from .paths import no_file
 from .pipeline.preprocess import taken_by, takes_pixels
 
 MOST_SETS = 8
@@ -135,7 +136,7 @@ def picture_files(path: Path, nested: bool = False) -> list[Path]:
             raise BadInput(f"{path}: a folder without pictures; wanted some of {', '.join(FORMATS)}")
         return found
     if not path.is_file():
-        raise BadInput(f"{path}: no such file; wanted a picture or a folder of them")
+        raise BadInput(no_file(path, "wanted a picture or a folder of them"))
     return [path]
 
 

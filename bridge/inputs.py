@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 import re
@@ -21,6 +22,7 @@ from hybrid.formats.npz import LONGEST_HEADER, npy_header
 
 from .archives import DEFLATED_AT_MOST
 from .models import BadInput, Model, names_to_fill
+from .paths import no_file
 
 Inputs = Mapping[str, Any]
 Given = Inputs | str | os.PathLike[str]
@@ -40,13 +42,27 @@ def sources_of(inputs: Inputs | None) -> dict[str, str]:
     return dict(inputs.sources) if isinstance(inputs, Feeds) else {}
 
 
+SIZES = r"(?P<name>.+):(?P<dims>(-?\d+(,-?\d+)*)?)(:(?P<dtype>[A-Za-z]\w*))?"
+"""``NAME:D1,D2,...[:DTYPE]``; names may hold colons themselves (data:0), so the text is read from its end."""
+
+
+def _one_each(option: str, text: str, form: str) -> str:
+    """Words for a text that holds what is for several inputs, where commas stand between sizes already; empty for any other."""
+    parts = re.split(r",(?=[^,:=]+:)", text)
+    if len(parts) < 2 or not all(re.fullmatch(form, part) for part in parts):
+        return ""
+    return f"{option} {text!r}: one input each time; give {' '.join(f'--{option} {part}' for part in parts)}"
+
+
 def parse_inputs(texts: Iterable[str]) -> dict[str, Spec]:
     """``data:1,3,224,224`` or ``data:1,3,224,224:float16`` -> {"data": Spec}. Raises BadInput for all that are wrong."""
     out: dict[str, Spec] = {}
     problems = []
     for text in texts:
-        # names may hold colons themselves (data:0), so the text is read from its end
-        match = re.fullmatch(r"(?P<name>.+):(?P<dims>(-?\d+(,-?\d+)*)?)(:(?P<dtype>[A-Za-z]\w*))?", text)
+        match = re.fullmatch(SIZES, text)
+        if several := _one_each("input", text, SIZES):
+            problems.append(several)
+            continue
         if match is None:
             problems.append(f"input {text!r}: wanted NAME:D1,D2,... or NAME:D1,D2,...:DTYPE, such as data:1,3,224,224")
             continue
@@ -68,11 +84,18 @@ def parse_inputs(texts: Iterable[str]) -> dict[str, Spec]:
     return out
 
 
-def parse_dynamic(texts: Iterable[str]) -> dict[str, dict[int, str]]:
-    """``data:0=batch,2=height`` -> {"data": {0: "batch", 2: "height"}}. Raises BadInput for all that are wrong."""
+def parse_dynamic(texts: Iterable[str], words: Sequence[str] = ()) -> dict[str, dict[int, str]]:
+    """``data:0=batch,2=height`` -> {"data": {0: "batch", 2: "height"}}. words: what else the option takes, which was taken out
+    already, for whoever has misspelled it. Raises BadInput for all that are wrong."""
     out: dict[str, dict[int, str]] = {}
     problems = []
     for text in texts:
+        if several := _one_each("dynamic", text, r"[^:]+:-?\d+=\w+(,-?\d+=\w+)*"):
+            problems.append(several)
+            continue
+        if ":" not in text and (close := difflib.get_close_matches(text.lower(), words, 1)):
+            problems.append(f"dynamic {text!r}: did you mean {close[0]}?")
+            continue
         name, _, rest = text.rpartition(":")
         for part in rest.split(","):
             match = re.fullmatch(r"(-?\d+)=(.+)", part)
@@ -83,10 +106,11 @@ def parse_dynamic(texts: Iterable[str]) -> dict[str, dict[int, str]]:
                 )
                 break
             if not name or match is None or not match[2].isidentifier():
-                word = text.isidentifier() and text != "batch"
-                why = "; batch is the only label that may stand alone, for it is always axis 0" if word else ""
+                bare = text.isidentifier() and text not in words and bool(words)
+                also = "".join(f", or {word}" for word in words)
+                why = f"; {' and '.join(words)} alone may stand without axes" if bare else ""
                 problems.append(
-                    f"dynamic {text!r}: wanted NAME:AXIS=LABEL,..., such as data:{f'1={text}' if word else '0=batch'}{why}"
+                    f"dynamic {text!r}: wanted NAME:AXIS=LABEL,..., such as data:{f'1={text}' if bare else '0=batch'}{also}{why}"
                 )
                 break
             label = out.setdefault(name, {}).setdefault(int(match[1]), match[2])
@@ -103,6 +127,9 @@ def parse_ranges(texts: Iterable[str]) -> dict[str, tuple[float, float]]:
     problems = []
     for text in texts:
         name, _, limits = text.rpartition(":")
+        if several := _one_each("range", text, r"[^:]+:[^:]+"):
+            problems.append(several)
+            continue
         try:
             low, high = map(float, limits.split(","))
         except ValueError:
@@ -117,12 +144,17 @@ def parse_ranges(texts: Iterable[str]) -> dict[str, tuple[float, float]]:
     return out
 
 
+def pairs_in(texts: Iterable[str]) -> list[str]:
+    """``A=B`` of options that take several, ``A=B,C=D``, one by one."""
+    return [part for text in texts for part in re.split(r",(?=[^,=]+=)", text)]
+
+
 def parse_names(texts: Iterable[str]) -> dict[str, str]:
     """``data=input`` -> {"data": "input"}: the first model's name for an input, and the second's. Raises BadInput for all that are
     wrong."""
     out: dict[str, str] = {}
     problems = []
-    for text in texts:
+    for text in pairs_in(texts):
         first, _, second = text.partition("=")
         if not first or not second:
             problems.append(f"map {text!r}: wanted NAME=NAME, the first model's and the second's, such as data=input")
@@ -176,7 +208,7 @@ def load_feeds(path: str | os.PathLike[str], names: Sequence[str], without: Sequ
 
 def _arrays(path: Path, names: Sequence[str], without: Sequence[str]) -> dict[str, np.ndarray]:
     if not path.is_file():
-        raise BadInput(f"{path}: no such file; wanted an .npz with arrays named {', '.join(names)}")
+        raise BadInput(no_file(path, f"wanted an .npz with arrays named {', '.join(names)}"))
     try:
         with open(path, "rb") as file:
             head = file.read(6)

@@ -23,6 +23,7 @@ from hybrid.ops.absent import ABSENT
 from hybrid.passes.strip_labels import label_names
 
 from .fallbacks import FallbackCount, fallbacks_of
+from .fitting import misfits
 from .importing import not_in_mxnet
 from .inputs import Given, Inputs, as_specs, loaded
 from .models import (
@@ -38,6 +39,7 @@ from .models import (
     split_inputs,
 )
 from .opsets import check_opset, default_opset, newest
+from .pipeline.detections import rows_of
 from .pipeline.labels import labels_of
 from .provenance import read_facts
 from .settle import with_sizes_beside
@@ -104,6 +106,12 @@ class InspectResult:
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Nodes that read one parameter, by the name of each that several do; of an ONNX model those of what it imports to."""
 
+    detections: tuple[str, ...] = ()
+    """Outputs that hold rows of detections: class (-1: none), score, left, top, right, bottom."""
+
+    sizes_from: Mapping[str, str] = field(default_factory=dict)
+    """Files beside the symbol that tell the shapes of inputs which nobody gave, by the input."""
+
     read: tuple[str, ...] = ()
     """Files that the model was read from: the symbol (or an archive) and the parameters, or the ONNX file."""
 
@@ -144,7 +152,19 @@ class NodesResult:
 
     model: str
     nodes: tuple[dict[str, Any], ...]
-    """node, operator, and outputs: shape and dtype by name, as far as they are known."""
+    """node, operator, and outputs: shape and dtype by name, as far as they are known; parameters: how many numbers it reads as
+    parameters (those that several nodes read are the first one's), and auxiliary: how many of them training only averages (running
+    means and variances)."""
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in the parameters of these nodes."""
+        return sum(n["parameters"] for n in self.nodes)
+
+    @property
+    def auxiliary(self) -> int:
+        """Numbers among these that training only averages."""
+        return sum(n["auxiliary"] for n in self.nodes)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -172,22 +192,37 @@ def nodes(model: Any, params: Any = None, *, inputs: Inputs | None = None, match
 def _nodes(opened: Model, inputs: Inputs | None) -> NodesResult:
     if opened.proto is not None:
         specs = _onnx_specs(opened.proto)
-        made = [
-            (n.name, n.op_type, {o: describe(specs.get(o, Spec())) for o in n.output if o})
+        left = {t.name: int(np.prod(t.dims)) for t in opened.proto.graph.initializer}
+        found = [
+            {
+                "node": n.name,
+                "operator": n.op_type,
+                "parameters": sum(left.pop(name, 0) for name in n.input),
+                "auxiliary": 0,  # ONNX does not tell them from others
+                "outputs": {o: describe(specs.get(o, Spec())) for o in n.output if o},
+            }
             for n in opened.proto.graph.node
         ]
-        return NodesResult(opened.name, tuple({"node": n, "operator": o, "outputs": s} for n, o, s in made))
+        return NodesResult(opened.name, tuple(found))
     assert opened.graph is not None
+    given = as_specs(inputs)[0]
     try:
-        inferred = opened.infer(as_specs(inputs)[0])
+        inferred = opened.infer(with_sizes_beside(opened, given, split_inputs(opened, given)[0]))
     except MXNetError:
         inferred = None
+    left = {name: array.size for name, array in opened.params.items()}
+    averages = {n.name for n in opened.graph.auxiliary_states()}
     found = []
     for node in opened.graph.nodes:
         if node.op is not None:
             entries = [Entry(node, i) for i in range(node.num_visible_outputs)]
             specs = {e.name: describe(Spec() if inferred is None else inferred.spec(e)) for e in entries}
-            found.append({"node": node.name, "operator": node.op.name, "outputs": specs})
+            read = {e.node.name: left.pop(e.node.name, 0) for e in node.inputs if e.node.is_variable}
+            counts = {
+                "parameters": sum(read.values()),
+                "auxiliary": sum(n for name, n in read.items() if name in averages),
+            }
+            found.append({"node": node.name, "operator": node.op.name, **counts, "outputs": specs})
     return NodesResult(opened.name, tuple(found))
 
 
@@ -316,6 +351,7 @@ def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
         fallbacks=fallbacks,
         provenance=read_facts(proto),
         classes=labels_of(proto),
+        detections=tuple(rows_of(model)),
         read=model.read,
     )
 
@@ -330,6 +366,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         opset = least_opset(graph, newest()) if asked is None else opsets_for(graph, default_opset(), newest())[-1]
     specs, _ = as_specs(inputs)
     free, missing = split_inputs(model, specs)
+    given = set(specs)
     specs = with_sizes_beside(model, specs, free)
     ignored = set(label_names(graph))
     problems: Sequence[converters.Problem] = untranslatable(graph, opset)
@@ -341,7 +378,8 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         inferred = model.infer(specs)
     except MXNetError as error:
         if not problems:
-            problems = [converters.Problem(model.name, "", str(error))]
+            said = misfits(model, specs, error) or [str(error)]
+            problems = [converters.Problem(model.name, "", reason) for reason in said]
     else:
         nodes = {n.name: n for n in graph.variables()}
         seen = {n: inferred.spec(Entry(nodes[n])) for n in free}
@@ -371,6 +409,8 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         shared=shared_weights(graph, model.params),
         fallbacks=fallbacks,
         left_out=dict(model.left_out),
+        detections=tuple(rows_of(model)),
+        sizes_from={n: f for n, f in model.sizes_from.items() if n in free and n not in given},
         read=model.read,
     )
 

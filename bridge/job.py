@@ -41,7 +41,10 @@ class NotEquivalent(RuntimeError):
         where = result.divergence
         if worst is None and where is not None:
             worst = where.accumulated
-        at = f"; the first node that differs is {where.node} ({where.operator})" if where else ""
+        at = ""
+        if where is not None:
+            what = f"the node that is inexact is {where.node} ({where.operator}): {where.inexact}"
+            at = f"; {what if where.inexact else f'the first node that differs is {where.node} ({where.operator})'}"
         notes = "".join(f"; {w}" for w in self.warnings)
         super().__init__(f"not equivalent: {worst.name}: {worst.reason}{at}{notes}" if worst else "not equivalent")
 

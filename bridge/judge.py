@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from converters.error import ConversionError
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
+from hybrid.core.op import OPS
 
 from .answers import answers_of
 from .cases import pair_outputs, refuse_random
@@ -27,7 +28,7 @@ from .half import HalfEngine
 from .layers import study
 from .locate import first_divergence
 from .models import BadInput, Model
-from .nodewise import NodewiseResult, is_quantized, look_closer, node_by_node, rounds_to_integers
+from .nodewise import Exercised, NodewiseResult, is_quantized, look_closer, node_by_node, rounds_to_integers
 from .paths import listed
 from .result import Case, Divergence, Progress, VerifyResult, with_warnings
 from .ties import settle_ties
@@ -78,25 +79,32 @@ class _Trial:
         self.tolerance, self.repro, self.tell, self.layers = tolerance, repro, tell, layers
         self.warnings: list[str] = []
         self.inner: dict[int, NodewiseResult] = {}
+        self._exercised: Exercised = set()
+        self._wanted: list[Arrays] = []
+        self._got: list[Arrays] = []
+        """By case the outputs of both sides."""
         self.pairs: list[tuple[str, str]] = []
         self.divergence: Divergence | None = None
+        self._followed: dict[int, Mapping[str, np.ndarray]] = {}
+        """By case distances of a runtime from float64 at single nodes, by the source's tensors: those that were followed last."""
         self._truth_of: tuple[Case, tuple[Arrays, Sequence[Arrays]] | None] | None = None
         """The case that float64 was asked of last, and what it said."""
 
     def run(self) -> VerifyResult:
         refuse_random(self.left, self.right)
-        self.cases, *results, left_out = answers_of(self.left, self.right, self.cases, self.tell)
-        runs, worst, failed = [], {}, None
+        self.cases, self._wanted, self._got, left_out = answers_of(self.left, self.right, self.cases, self.tell)
+        runs, worst, run_of, failed = [], {}, {}, None
         shown: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         """By output got and want of the case where it is worst."""
-        for index, (case, want, got) in enumerate(zip(self.cases, *results, strict=True)):
+        for index, (case, want, got) in enumerate(zip(self.cases, self._wanted, self._got, strict=True)):
             self.pairs = pair_outputs(list(want), list(got))  # how many parts a sequence has, the inputs decide
             differences = self._decide(index, want, got)
             run = {"shapes": case.shapes, "seed": case.seed, "kind": case.kind, "inputs": case.described()}
             runs.append({**run, "differences": [d.as_dict() for d in differences]})
             for d in differences:
                 if d.name not in worst or _counts(d) > _counts(worst[d.name]):
-                    worst[d.name], shown[d.name] = d, (got[dict(self.pairs)[d.name]], want[d.name])
+                    worst[d.name], run_of[d.name] = d, len(runs) - 1
+                    shown[d.name] = (got[dict(self.pairs)[d.name]], want[d.name])
             wrong = not all(d.equal for d in differences) or bool(self._faults(index))
             if wrong and failed is None:
                 failed = index
@@ -104,7 +112,7 @@ class _Trial:
         little = self._little(list(worst.values()))
         self._tiny(runs)
         if failed is not None:
-            self._locate(failed)
+            self._locate(failed, [d["name"] for d in runs[failed]["differences"] if not d["equal"]])
         faults = [f for index in self.inner for f in self._faults(index)]
         result = VerifyResult(
             self.left.label,
@@ -113,6 +121,7 @@ class _Trial:
             tuple(runs),
             tuple(worst.values()),
             self.divergence,
+            run_of=run_of,
             faults=tuple(dict.fromkeys(f.node for f in faults)),
             located=tuple({f.tensor: f for f in reversed(faults)}.values())[::-1],
             inner=max((len(i.compared) for i in self.inner.values()), default=0),
@@ -181,7 +190,7 @@ class _Trial:
     def _inspect(self, index: int) -> None:
         """Compare a case node by node."""
         self.tell("comparing node by node")
-        inner = node_by_node(self.left, self.right, self.cases[index], self.pairs, self.reference)
+        inner = node_by_node(self.left, self.right, self.cases[index], self.pairs, self.reference, self._exercised)
         self.inner[index] = inner
         self.warnings += inner.notes
         if inner.problem:
@@ -261,6 +270,7 @@ class _Trial:
             off = carried(native, feeds, errors)
             if off is None:
                 continue
+            self._followed[index] = errors
             nodes = listed(dict.fromkeys(t.node for t in source.inner_tensors() if t.name in errors))
             for i, (d, pair) in enumerate(zip(out, self.pairs)):
                 here, there = pair if first else pair[::-1]
@@ -365,7 +375,8 @@ class _Trial:
         """True where an output says little and nothing before it says more."""
         return bool(little) and self.tolerance is None and not self._last_informative()
 
-    def _locate(self, failed: int) -> None:
+    def _locate(self, failed: int, outputs: Sequence[str]) -> None:
+        """Find the place where a case fails. outputs: those that differ, by the left side's names."""
         case = self.cases[failed]
         if failed not in self.inner:  # a tolerance that is given decides over the outputs, and the nodes say why
             self._inspect(failed)
@@ -376,7 +387,8 @@ class _Trial:
             self.divergence = (beyond or faults)[0]
         else:
             self.tell("looking for the first node that differs")
-            self.divergence = first_divergence(self.left, self.right, case, limits, inner.pairs_from(self.left) or None)
+            first = first_divergence(self.left, self.right, case, limits, inner.pairs_from(self.left) or None)
+            self.divergence = self._inexact(failed, outputs, first, limits) or first
         if self.divergence is not None and self.divergence.span:
             span = self.divergence.span
             nodes = ", ".join(span) if len(span) <= SHOWN_SPAN else f"{span[0]} to {span[-1]} ({len(span)} nodes)"
@@ -386,10 +398,53 @@ class _Trial:
         if self.divergence is None:
             why = inner.problem or "every tensor inside that both have is the same"
             self.warnings.append(f"no node is named: {why}")
-        for engine in (self.left, self.right):
-            fault = engine.kernels_at_fault(case.feeds) if isinstance(engine, NativeEngine) else None
+        for engine, given in ((self.left, self._wanted[failed]), (self.right, self._got[failed])):
+            fault = engine.kernels_at_fault(case.feeds, given) if isinstance(engine, NativeEngine) else None
             if fault is not None:
                 self.warnings.append(fault)
+
+    def _inexact(
+        self, failed: int, outputs: Sequence[str], first: Divergence | None, limits: Tolerance | None
+    ) -> Divergence | None:
+        """The node before outputs that differ where a runtime is furthest off, though the models agree in float64 there; None where
+        there is none, or another says more: what it makes from the same values, or the order that it puts near ties in."""
+        inner, case = self.inner[failed], self.cases[failed]
+        source, errors = inner.source, self._followed.get(failed, inner.inexact)
+        if source is None or not errors:
+            return None
+        if first is not None:
+            known = inner.compared.get(first.tensor if source is self.left else first.second)
+            if (first.kind == "local" and (known is None or not known.equal)) or _ranks(first.operator):
+                return None
+        theirs = dict(self.pairs)
+        before = _before(source, outputs if source is self.left else [theirs[n] for n in outputs])
+        far = {n: float(np.abs(e).max(initial=0)) / (inner.compared[n].scale or 1.0) for n, e in errors.items()
+               if n in before and n in inner.compared}  # fmt: skip
+        name = max(far, key=far.__getitem__, default=None)
+        if name is None:
+            return None
+        names = (name, inner.pairs[name]) if source is self.left else (inner.pairs[name], name)
+        try:
+            shown = [e.expose(case.feeds, [n]).get(n) for e, n in zip((self.left, self.right), names)]
+        except (EngineError, MXNetError):
+            return None
+        if shown[0] is None or shown[1] is None:
+            return None
+        mine, second = (
+            next(t for t in e.inner_tensors() if t.name == n) for e, n in zip((self.left, self.right), names)
+        )
+        other = self.right if source is self.left else self.left
+        return Divergence(
+            mine.name,
+            mine.node,
+            mine.operator,
+            compare(mine.name, shown[1], shown[0], limits),
+            inner.compared[name],
+            {},
+            second.name,
+            second.node,
+            inexact=f"{other.label} is {far[name]:.1e} of its scale from float64 at this node; in float64 the models agree",
+        )
 
     def _causes(self, faults: Sequence[Divergence]) -> Mapping[str, tuple[str, ...]]:
         """The differences of the models, which are found without running them, at the nodes at fault."""
@@ -422,6 +477,24 @@ def _whole(engine: Engine, model: Model) -> Model:
     if isinstance(engine, OnnxEngine) and model.path and model.file is None and not engine.proto.graph.initializer:
         return dataclasses.replace(model, proto=engine.full_proto())
     return model
+
+
+def _ranks(operator: str) -> bool:
+    """True for an operator that puts numbers in an order."""
+    return operator in OPS and OPS[operator].is_ordering
+
+
+def _before(engine: Engine, names: Iterable[str]) -> set[str]:
+    """Tensors of an engine that these are made from, these included."""
+    read = {t.name: t.inputs for t in engine.inner_tensors()}
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += read.get(name, ())
+    return found
 
 
 def _counts(difference: Difference) -> tuple[bool, bool, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -37,13 +38,15 @@ def measure_layers(
     local: Mapping[str, Difference],
     limits: Callable[[str, str], Tolerance | None],
     closely: Collection[str] = (),
+    kept: dict[str, np.ndarray | None] | None = None,
     tell: Callable[[str], None] = lambda _text: None,
 ) -> tuple[Layer, ...]:
     """The layers of two models on a case, in the order in which the left one makes them.
 
     paired: tensors that belong together. local: what is known of tensors computed by both from the
     same values, by either name. limits: the tolerance of a tensor, by both names. closely: tensors of the left side to be looked at
-    closely; so is the first that differs."""
+    closely; so is the first that differs. kept: gets the left side's values of the tensors that it names, which some of these are
+    made from."""
     sizes = left.sizes(case.feeds) or right.sizes(case.feeds)
     near: set[str] = set(closely)
     layers: list[Layer] = []
@@ -51,11 +54,12 @@ def measure_layers(
     def size_of(pair: tuple[Tensor, Tensor]) -> int:
         return next((sizes[t.name] for t in pair if t.name in sizes), UNKNOWN_SIZE)
 
-    for group in in_groups(paired, size_of, SHOWN_BYTES):
+    groups = list(in_groups(paired, size_of, SHOWN_BYTES))
+
+    def measure(index: int, wanted: Arrays) -> None:
         tell(f"measuring layer {len(layers) + 1} of {len(paired)}")
-        wanted = _expose(left, case, [a.name for a, _ in group])
-        made = _expose(right, case, [b.name for _, b in group])
-        for mine, theirs in group:
+        made = _expose(right, case, [b.name for _, b in groups[index]])
+        for mine, theirs in groups[index]:
             want, got = wanted.get(mine.name), made.get(theirs.name)
             found = None
             if want is not None and got is not None:
@@ -66,6 +70,22 @@ def measure_layers(
                     found = dataclasses.replace(found, details=examine(got, want))
             own = local.get(mine.name, local.get(theirs.name))
             layers.append(Layer(mine.name, theirs.name, mine.node, mine.operator, found, own))
+        for name in keeping.keys() & wanted.keys():
+            keeping[name] = wanted[name]
+
+    keeping = {} if kept is None else kept
+    inside = {t.name for t in left.inner_tensors()} if keeping else set()
+    names = [[a.name for a, _ in g] for g in groups]
+    shown = [
+        list(dict.fromkeys([*n, *(i for a, _ in g for i in a.inputs if i in keeping and i in inside)]))
+        for n, g in zip(names, groups)
+    ]
+    if isinstance(left, NativeEngine) and len(groups) > 1:  # one run for all of them
+        with contextlib.suppress(MXNetError):  # which says itself what it cannot show, group by group
+            left.walk(case.feeds, shown, measure)
+    for index in range(len(groups)):
+        if len(layers) == sum(map(len, names[:index])):
+            measure(index, _expose(left, case, shown[index]))
     return tuple(layers)
 
 
@@ -129,11 +149,16 @@ def _expose(engine: Engine, case: Case, names: Sequence[str]) -> Arrays:
         return _expose(engine, case, names[:half]) | _expose(engine, case, names[half:])
 
 
-def examine_alone(left: Engine, right: Engine, case: Case, pair: tuple[Tensor, Tensor]) -> Details | None:
-    """A close look at one node on the left side's values; None where it cannot be run alone."""
+def examine_alone(
+    left: Engine, right: Engine, case: Case, pair: tuple[Tensor, Tensor], known: Mapping[str, np.ndarray | None]
+) -> Details | None:
+    """A close look at one node on the left side's values; None where it cannot be run alone. known: those of them that were
+    shown, for the rest of which the whole model is run again."""
     mine, theirs = pair
-    names = list(dict.fromkeys(mine.inputs))
-    given = {**_expose(left, case, names), **{k: v for k, v in case.feeds.items() if k in names}}
+    given = {n: v for n in mine.inputs if (v := case.feeds.get(n, known.get(n))) is not None}
+    lacking = [n for n in dict.fromkeys(mine.inputs) if n not in given and left.parameter(n) is None]
+    if lacking:
+        given |= _expose(left, case, lacking)
     second = dict(zip(mine.inputs, theirs.inputs)) if len(mine.inputs) == len(theirs.inputs) else {}
     try:
         want = left.compute_alone(mine, given)
@@ -170,14 +195,15 @@ def study(
     own = {b.name: a.name for a, b in paired.values()}
     first = None if found is None else paired.get(found.tensor, paired.get(own.get(found.tensor, "")))
     closely = [] if first is None else [first[0].name, *first[0].inputs]
+    faults = result.faults[:MOST_FAULTS] if result.verdict == "not equivalent" else ()
+    kept: dict[str, np.ndarray | None] = {n: None for a, _ in paired.values() if a.node in faults for n in a.inputs}
     layers = measure_layers(
-        left, right, case, list(paired.values()), local=local, limits=limits, closely=closely, tell=tell
+        left, right, case, list(paired.values()), local=local, limits=limits, closely=closely, kept=kept, tell=tell
     )
     if result.verdict == "not equivalent":
         tell("looking at the nodes at fault")
-        faults = list(result.faults[:MOST_FAULTS])
         layers = tuple(
-            _with_place(layer, examine_alone(left, right, case, paired[layer.tensor]))
+            _with_place(layer, examine_alone(left, right, case, paired[layer.tensor], kept))
             if layer.node in faults
             else layer
             for layer in layers

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
 
 from .compare import Difference, Tolerance, compare, statistics
 from .engines import Engine, EngineError, Tensor, in_groups
@@ -42,7 +45,9 @@ def first_divergence(
                 continue
             found.append((tensor, difference))
             if difference.compared and len(found) <= EXPLAINED:
-                here = _explain(left, right, case, tensor, theirs[names[tensor.name]], difference, tolerance, names)
+                here = _explain(
+                    left, right, case, tensor, theirs[names[tensor.name]], difference, tolerance, names, want
+                )
                 if here.kind == "local":
                     return here
                 first = first or here
@@ -61,9 +66,15 @@ def _explain(
     difference: Difference,
     tolerance: Tolerance | None,
     pairs: Mapping[str, str],
+    known: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> Divergence:
+    """The divergence at a tensor. known: values of the left side that were shown; for others that it reads the whole model is run
+    again."""
     names = list(dict.fromkeys(mine.inputs))
-    given = {**left.expose(case.feeds, names), **{k: v for k, v in case.feeds.items() if k in names}}
+    given = {n: v for n in names if (v := case.feeds.get(n, known.get(n))) is not None}
+    lacking = [n for n in names if n not in given and left.parameter(n) is None]
+    if lacking:
+        given |= left.expose(case.feeds, lacking)
     try:
         want = left.compute_alone(mine, given)
         got = right.compute_alone(theirs, {pairs.get(n, n): v for n, v in given.items()})

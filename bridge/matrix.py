@@ -118,6 +118,7 @@ def matrix(
     runners: Sequence[str] = (),
     *,
     inputs: Inputs | str | os.PathLike[str] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
     params: Any = None,
     seed: int = 0,
     tolerance: Tolerance | tuple[float, float] | None = None,
@@ -129,8 +130,8 @@ def matrix(
     rows by themselves. runners: names as runners.SPECS has them; by default those of DEFAULT. inputs:
     arrays or shapes by name, or an .npz; by default those of the recording among the models, or seeded ones of the models' own
     shapes. tolerance: in place of the dtypes' own. A runner that fails is a row that says so. Raises BadInput.
-    seed: of the numbers that are drawn. progress: called with a text whenever something else
-    begins.
+    ranges: (low, high) of what is drawn, by name. seed: of the numbers that are drawn. progress: called with a text whenever
+    something else begins.
 
     Examples
     --------
@@ -175,7 +176,9 @@ def matrix(
         start = time.perf_counter()
         try:
             own = given if feeds else {n: s for n, s in specs.items() if n in given or n in first.inputs}
-            case = make_case(first, side, own, feeds or arrays, seed, files=sources_of(fed))
+            case = make_case(
+                first, side, own, feeds or arrays, seed, ranges=None if feeds else ranges, files=sources_of(fed)
+            )
             feeds = feeds or {n: case.feeds[n] for n in case.shapes}
             results[name] = {n: np.asarray(a) for n, a in side.run(case.feeds).items()}
         except (EngineError, MXNetError, ConversionError) as error:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 
 import converters
 import hybrid.formats.params
@@ -36,10 +37,10 @@ from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import Inference, infer
 from hybrid.passes.strip_labels import label_names, strip_labels
 
-from .archives import is_archive, sizes_beside, symbol_in, unpacked
+from .archives import Unpacked, is_archive, sizes_beside
 from .cut import cut_at
 from .heads import without_training_heads
-from .paths import BadInput, file_of, is_onnx_file, listed, newest_params, symbols_of
+from .paths import BadInput, file_of, is_onnx_file, listed, names_in, newest_params, symbols_of
 from .structural import is_structural, match
 
 
@@ -68,7 +69,8 @@ class Model:
     proto: onnx.ModelProto | None = None
     """Without the weights when it was opened from a path."""
     path: Path | None = None
-    """The file that it was read from; None for one in memory."""
+    """The file that it was read from; None for one in memory. Of an ONNX model in an archive one that is there for as long as the
+    model is."""
     params_path: Path | None = None
     """The file of the parameters, where that is another."""
     file: OnnxFile | None = field(default=None, repr=False)
@@ -79,16 +81,32 @@ class Model:
     """Parameters that were stored in another dtype than the graph computes them in (see with_dtypes_of_graph)."""
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Shapes of inputs that files beside the symbol tell (see archives.sizes_beside)."""
+    sizes_from: Mapping[str, str] = field(default_factory=dict)
+    """The file that tells each."""
     unread: tuple[str, ...] = ()
     """Words for what of these files could not be read."""
     notes: tuple[str, ...] = ()
     """Remarks on how it was read, for results to tell."""
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Outputs that only training needs, and the labels that feed them (see inferring)."""
+    archive: Unpacked | None = None
+    """The archive that an ONNX model is in."""
 
     def __repr__(self) -> str:
         count = f", {len(self.params)} parameters" if self.graph is not None else ""
-        return f"<Model {self.name}: {self.kind}{count}{f', {self.path}' if self.path is not None else ''}>"
+        return f"<Model {self.name}: {self.kind}{count}{f', {self.place}' if self.place is not None else ''}>"
+
+    @property
+    def place(self) -> Path | None:
+        """The file that people know it by: the archive that it is in, or its own; None for one in memory.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> gluonnx.open_model("model").place.name
+        'model-symbol.json'
+        """
+        return self.path if self.archive is None else self.archive.path
 
     @property
     def is_onnx(self) -> bool:
@@ -102,6 +120,8 @@ class Model:
 
     def files(self) -> list[Path]:
         """Those that it is read from (an archive, rather than what is in it); of an ONNX model also those with its weights."""
+        if self.archive is not None:
+            return [self.archive.path]
         found = [p for p in (self.path, self.params_path) if p is not None and self.path not in p.parents]
         if self.path is not None and self.proto is not None:
             found += data_files(self.proto, self.path.parent)
@@ -117,7 +137,7 @@ class Model:
         >>> gluonnx.open_model("model").read
         ('model-symbol.json', 'model-0000.params')
         """
-        return tuple(str(p) for p in (self.path, self.params_path) if p is not None)
+        return tuple(str(p) for p in (self.place, self.params_path) if p is not None)
 
     def variables(self) -> list[str]:
         """Names of the graph's variables that no parameter fills, in order."""
@@ -161,7 +181,8 @@ class Model:
         if not self.is_onnx:
             return self
         found = self.imported
-        return Model(self.name, found.graph, found.params, path=self.path, names=names_of(found))
+        named = names_of(found)
+        return Model(self.name, found.graph, found.params, path=self.path, names=named, archive=self.archive)
 
     @functools.cached_property
     def facts(self) -> Facts:
@@ -216,7 +237,8 @@ class Model:
         return replace(self, graph=graph, left_out=left_out) if left_out else self
 
     def select(self, outputs: list[str] | None) -> Model:
-        """The model cut at the named outputs (``fc1_output``, or ``fc1`` for a node's first). Raises BadInput.
+        """The model cut at the named outputs (``fc1_output``, or ``fc1`` for a node's first); a text may hold several, with
+        commas. Raises BadInput.
 
         Examples
         --------
@@ -231,11 +253,13 @@ class Model:
             return self
         if self.graph is None:
             assert self.proto is not None
+            outputs = names_in(outputs, {o for node in self.proto.graph.node for o in (node.name, *node.output)})
             whole = self.proto if self.path is None else onnx.load(os.fspath(self.path))
             return replace(self, proto=_cut(whole, self.name, outputs), path=None, file=None)
         internals = {e.name: e for e in self.graph.internals().outputs}
         internals |= {new: internals[old] for old, new in self.names.items() if old in internals}
         by_node = {n.name: Entry(n) for n in self.graph.nodes}
+        outputs = names_in(outputs, internals.keys() | by_node.keys())
         unknown = [o for o in outputs if o not in internals and o not in by_node]
         if unknown:
             computed = [n for n, e in internals.items() if e.node.op is not None] or list(internals)
@@ -309,10 +333,23 @@ class SymbolFormat:
             pairs.check(source, path)
         arrays, notes = _by_names_of_graph(graph, arrays)
         name = source.name.removesuffix(".json").removesuffix("-symbol")
-        sizes, unread = sizes_beside(source.parent) if len(symbols_of(source.parent)) == 1 else ({}, ())
+        alone = len(symbols_of(source.parent)) == 1
+        sizes, unread, told_by = sizes_beside(source.parent) if alone else ({}, (), {})
         named = kept_names(graph)
         return with_dtypes_of_graph(
-            Model(name, graph, arrays, None, source, path, names=named, sizes=sizes, unread=unread, notes=notes)
+            Model(
+                name,
+                graph,
+                arrays,
+                None,
+                source,
+                path,
+                names=named,
+                sizes=sizes,
+                unread=unread,
+                sizes_from=told_by,
+                notes=notes,
+            )
         )
 
     def translated(self, model: Model) -> SymbolFiles:
@@ -388,7 +425,7 @@ FORMATS: tuple[Format, ...] = (SYMBOL, ONNX)
 
 def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Model:
     """A Model from a path (``x-symbol.json``, ``x.onnx``, the prefix ``x``, a folder with one model, which may be a repository of
-    Triton, or an archive: ``.tar.gz``, ``.tgz``, ``.tar``, ``.zip``), a Symbol, Graph, ModelProto or block.
+    Triton, or an archive: ``.tar.gz``, ``.tgz``, ``.tar``, ``.zip``, ``.mar``), a Symbol, Graph, ModelProto or block.
 
     params: a path, a dict of arrays, or None to take the newest ``PREFIX-NNNN.params`` beside a symbol file.
     foreign: keep operators that are not known, so that they can be listed.
@@ -416,25 +453,61 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
 
 def open_with(source: Any, params: Any) -> Model:
     """The model of one of several sources, with the parameters that are given for those of them that hold none."""
-    return open_model(source, None if is_onnx_file(source) else params)
+    return open_model(source, None if params is None or holds_parameters(source) else params)
 
 
-def _from_archive(archive: Path, params: Any, foreign: bool) -> Model:
-    """The model of the one symbol in an archive; its files are called as if the archive was a folder."""
-    with unpacked(archive) as folder:
-        symbol = symbol_in(folder, archive)
+def holds_parameters(source: Any) -> bool:
+    """True for what is ONNX, by a path, an archive or in memory: there are no others for it."""
+    if isinstance(source, Model):
+        return source.is_onnx
+    if not isinstance(source, str | os.PathLike):
+        return isinstance(source, onnx.ModelProto | bytes)
+    if is_onnx_file(source):
+        return True
+    path = Path(source)
+    return path.is_file() and is_archive(path) and open_model(path).is_onnx
+
+
+def _from_archive(path: Path, params: Any, foreign: bool) -> Model:
+    """The model of the one symbol in an archive, whose files are called as if the archive was a folder, or of its ONNX model, with
+    the weights beside that."""
+    archive = Unpacked(path)
+    folder, inside = archive.folder, archive.model()
+    name = re.sub(r"(\.tar)?(\.gz|\.tgz|\.tar|\.zip|\.mar)?$", "", path.name)
+    try:
+        if inside.suffix == ".onnx":
+            _unpack_weights(archive, inside)
+            model = ONNX.load(inside, params)
+            return replace(model, name=name or model.name, archive=archive)
         if params is None:
-            alone = sorted(symbol.parent.glob("*.params"))
-            params = newest_params(symbol) or (alone[0] if len(alone) == 1 else None)
-        try:
-            model = SYMBOL.load(symbol, params, foreign)
-        except (BadInput, MXNetError) as error:
-            raise BadInput(str(error).replace(str(folder), str(archive))) from error
-        read = model.params_path
-        name = re.sub(r"(\.tar)?(\.gz|\.tgz|\.tar|\.zip)?$", "", archive.name) or model.name
-        if read is not None and read.is_relative_to(folder):
-            read = archive / read.relative_to(folder)
-        return replace(model, path=archive, params_path=read, name=name)
+            alone = sorted(inside.parent.glob("*.params"))
+            params = newest_params(inside) or (alone[0] if len(alone) == 1 else None)
+        model = SYMBOL.load(inside, params, foreign)
+    except (BadInput, MXNetError) as error:
+        archive.close()
+        raise BadInput(str(error).replace(str(folder), str(path))) from error
+    archive.close()
+    read = model.params_path
+    if read is not None and read.is_relative_to(folder):
+        read = path / read.relative_to(folder)
+    return replace(model, path=path, params_path=read, name=name or model.name)
+
+
+def _unpack_weights(archive: Unpacked, model: Path) -> None:
+    """Unpack the files with the weights of an unpacked ONNX model. Raises BadInput where the archive lacks one."""
+    try:
+        found = data_files(onnx.load(model, load_external_data=False), model.parent)
+    except DecodeError:  # its reader says what it is
+        return
+    names = {os.path.relpath(p, archive.folder).replace(os.sep, "/") for p in found}
+    if names:
+        archive.add(names)
+    lacking = [n for n in sorted(names) if n.startswith("../") or not (archive.folder / n).is_file()]
+    if lacking:
+        raise BadInput(
+            f"{archive.path}: its model {model.relative_to(archive.folder).as_posix()} has weights in {listed(lacking)}, which the "
+            "archive does not hold; pack all files of the model"
+        )
 
 
 def _graph_of(source: Any) -> Any:

@@ -67,6 +67,10 @@ def is_quantized(proto: onnx.ModelProto) -> bool:
     return any("quant" in n.op_type.lower() or n.op_type.startswith(WHOLE) for n in proto.graph.node)
 
 
+Exercised = set[tuple[str, str, tuple[str, ...]]]
+"""Layers by the names of what they make, on both sides, and of what they are made from."""
+
+
 @dataclass
 class NodewiseResult:
     """Findings of a comparison node by node."""
@@ -99,10 +103,17 @@ class NodewiseResult:
 
 
 def node_by_node(
-    left: Engine, right: Engine, case: Case, outputs: Sequence[tuple[str, str]] = (), reference: Engine | None = None
+    left: Engine,
+    right: Engine,
+    case: Case,
+    outputs: Sequence[tuple[str, str]] = (),
+    reference: Engine | None = None,
+    exercised: Exercised | None = None,
 ) -> NodewiseResult:
     """Every tensor that both engines make, from the same values. outputs: which outputs belong together, where names differ.
-    reference: whose dtypes say how exact numbers have to be; by default the left side."""
+    reference: whose dtypes say how exact numbers have to be; by default the left side. exercised: layers that were right on another
+    case also with no zero going in, which they prove once; gets those of this one."""
+    exercised = set() if exercised is None else exercised
     swap = isinstance(right, NativeEngine) and not isinstance(left, NativeEngine)
     source, other = (right, left) if swap or isinstance(left, HalfEngine) else (left, right)
     flip = source is right
@@ -117,19 +128,25 @@ def node_by_node(
             inner.problem = inner.problem or "no tensor goes by the same name in both"
             continue
         try:
-            inner = _compare(source, other, case, pairs, reference or left)
+            inner = _compare(source, other, case, pairs, reference or left, exercised)
         except (EngineError, MXNetError, KeyError) as error:
             inner.problem = inner.problem or str(error).splitlines()[0]
             continue
         break
     if inner.problem or not inner.compared.keys() - dict(named).keys() or inner.disputed:
-        inner = _matched(source, other, case, dict(named), inner, reference or left) or inner
+        inner = _matched(source, other, case, dict(named), inner, reference or left, exercised) or inner
     inner.source = source
     return inner
 
 
 def _matched(
-    source: Engine, other: Engine, case: Case, outputs: dict[str, str], by_names: NodewiseResult, reference: Engine
+    source: Engine,
+    other: Engine,
+    case: Case,
+    outputs: dict[str, str],
+    by_names: NodewiseResult,
+    reference: Engine,
+    exercised: Exercised,
 ) -> NodewiseResult | None:
     """The comparison of tensors that are paired by what they hold, for where names do not pair them well; None where that pairs no
     more."""
@@ -137,7 +154,7 @@ def _matched(
     try:
         pairing = match(source, other, case, outputs, same)
         while pairing is not None and len(pairing.pairs) > len(outputs):
-            found = _compare(source, other, case, pairing.pairs, reference)
+            found = _compare(source, other, case, pairing.pairs, reference, exercised)
             # a pair that makes wrong what is right without it is none
             none = {
                 r
@@ -170,7 +187,12 @@ def _pairs(
 
 
 def _compare(
-    source: Engine, other: Engine, case: Case, pairs: list[tuple[Tensor, Tensor]], reference: Engine
+    source: Engine,
+    other: Engine,
+    case: Case,
+    pairs: list[tuple[Tensor, Tensor]],
+    reference: Engine,
+    exercised: Exercised,
 ) -> NodewiseResult:
     inner = NodewiseResult()
     theirs = {a.name: b.name for a, b in pairs}
@@ -224,7 +246,11 @@ def _compare(
     def exercise(group: list[Tensor], values: Arrays) -> None:
         """Layers whose weights are not stored alike, again with no zero going in: a weight that only meets zeros proves nothing."""
         parts = ((t, source.part(cut, [t.name])) for t in group)
-        chosen = {t.name: p.reads for t, p in parts if p is not None and weights.unlike(p.reads)}
+        chosen = {
+            t.name: p.reads
+            for t, p in parts
+            if p is not None and (t.name, theirs[t.name], p.reads) not in exercised and weights.unlike(p.reads)
+        }
         read = {n for reads in chosen.values() for n in reads if n in values}
         filled = {n: without_zeros(values[n], n) for n in read}
         layers = [t for t in group if any(filled.get(n) is not values.get(n) for n in chosen.get(t.name, ()))]
@@ -240,6 +266,8 @@ def _compare(
             return
         for tensor in layers:
             enter(tensor, got[theirs[tensor.name]], want[tensor.name], given, "where no zero goes in")
+            if inner.compared[tensor.name].equal:
+                exercised.add((tensor.name, theirs[tensor.name], chosen[tensor.name]))
 
     source.walk(case.feeds, [g.shown for g in groups], visit)
     inner.pairs = theirs

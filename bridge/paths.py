@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,20 @@ def one_or_more(given: Any) -> list[Any]:
     if given is None:
         return []
     return [given] if isinstance(given, str | os.PathLike) or hasattr(given, "keys") else list(given)
+
+
+def names_in(given: Any, known: Container[str] = ()) -> list[str]:
+    """Names: one, several with commas between, or a sequence of such. What is known as it stands is one name."""
+    names = map(str, one_or_more(given))
+    return [part for n in names for part in ([n] if n in known else [p.strip() for p in n.split(",") if p.strip()])]
+
+
+def no_file(path: Any, wanted: str = "") -> str:
+    """Words for a file that is not there. Where two of the name's parts are, several were given as one."""
+    parts = str(path).split(",")
+    if len(parts) > 1 and all(os.path.exists(part) for part in parts):
+        return f"{path}: no such file; give the option once for each of {listed(parts)}"
+    return f"{path}: no such file{wanted and '; '}{wanted}"
 
 
 def file_of(path: Path) -> Path:

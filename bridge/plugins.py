@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from .paths import BadInput
+from .paths import BadInput, no_file
 
 
 def _file(name: str) -> Path | None:
@@ -16,7 +16,7 @@ def _file(name: str) -> Path | None:
     if path.suffix != ".py" and not path.exists():
         return None
     if not path.is_file():
-        raise BadInput(f"plugin {name}: no such file")
+        raise BadInput(f"plugin {no_file(name)}")
     return path
 
 

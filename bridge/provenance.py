@@ -32,7 +32,7 @@ def provenance(
     import onnxruntime
 
     found = {"version": own_version(), "source": model.name, "opset": str(opset)}
-    for kind, path in (("symbol", model.path), ("params", model.params_path)):
+    for kind, path in (("symbol", model.place), ("params", model.params_path)):
         if path is not None:  # parameters in an archive have no hash of their own beside that of the archive
             found |= {kind: path.name, **{f"{kind}.sha256": f.sha256 for f in identify([path])}}
     found["verdict"] = "not verified" if result is None else result.verdict

@@ -6,6 +6,7 @@ what is right: what our engine and our converter both misread shows beside it, a
 
 from __future__ import annotations
 
+import ast
 import datetime
 import hashlib
 import importlib.metadata
@@ -14,7 +15,7 @@ import os
 import platform
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -22,25 +23,24 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import onnxruntime
 
-from hybrid.core.error import MXNetError
 from hybrid.formats.files import replacing
 
-from .answers import out_of_scale
+from .answers import first_that_runs
 from .cases import Cases, further_cases
 from .draws import KINDS, Kind, Seen
-from .engines import Arrays, Engine, EngineError, OutOfTime, engine_for
+from .engines import Arrays, Engine, engine_for
 from .inputs import Feeds, Inputs, as_specs, load_feeds, save_arrays, sources_of
 from .job import check_target
 from .models import BadInput, Model, described, names_to_fill, open_model
 from .printable import printable
 from .result import Case
 from .run import run
+from .scripts.plain_draws import MADE_UP
 
 FACTS = "gluonnx"
 """The member that says where a recording comes from."""
 FORMAT = 1
-MADE_UP = ("wide", "edges")
-"""Kinds of draws that nobody asked for, which an engine may refuse."""
+SCRIPTS = Path(__file__).parent / "scripts"
 MEMBER = re.compile(r"(\d{1,9})/(inputs|outputs)/(.+)", re.DOTALL)
 LONGEST_FACTS = 1 << 22  # bytes
 
@@ -213,6 +213,16 @@ def _facts(path: Path) -> dict[str, Any]:
     return found
 
 
+def script_for_mxnet() -> str:
+    """The program for the machine that has MXNet, in one file: with the draws, which are those of this package."""
+    script, draws = (SCRIPTS / f"{name}.py" for name in ("record_with_mxnet", "plain_draws"))
+    text = draws.read_text(encoding="utf-8")
+    own = text.split("\n", ast.parse(text).body[1].lineno - 1)[-1]  # without its docstring
+    return re.sub(
+        r"^from plain_draws import .*\n", lambda _: own, script.read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+
+
 def hashes(files: Iterable[Path]) -> dict[str, str]:
     """sha256 of files by their names."""
     found = {}
@@ -300,9 +310,11 @@ def record(
         sets = sets * runs
     own = engine_for(opened, sets[0])
 
-    def ran(case: Case) -> RecordedRun:
-        feeds = {n: a for n, a in case.feeds.items() if n in own.inputs}
-        return RecordedRun(feeds, dict(run(opened, feeds, engine=engine, outputs=outputs)))
+    def fed(case: Case) -> Arrays:
+        return {n: a for n, a in case.feeds.items() if n in own.inputs}
+
+    def ran(case: Case) -> Arrays:
+        return dict(run(opened, fed(case), engine=engine, outputs=outputs))
 
     recorded, kinds = [], []
     found: dict[Any, tuple[Cases, int, dict[str, Seen]]] = {}
@@ -312,13 +324,13 @@ def record(
         key = number if arrays else tuple((n, s.shape) for n, s in sorted(specs.items()))
         seen = found.setdefault(key, (cases, seed + number, {}))[2] if cases.drawn else {}
         case = cases.case(seed + number, seen=seen)
-        recorded.append(ran(case))
+        recorded.append(RecordedRun(fed(case), ran(case)))
         kinds.append(case.kind)
     for cases, first, seen in found.values():  # of several sets of the same sizes once
         for each in further_cases(cases, first, seen, draws):
-            answer = _made_up(each, ran, recorded[first - seed].outputs)
+            answer, _ = first_that_runs(own.label, each, ran, recorded[first - seed].outputs)
             if answer is not None:
-                recorded.append(answer)
+                recorded.append(RecordedRun(fed(answer[0]), answer[1]))
                 kinds.append(each.kind)
     facts = _own_facts(opened, own, engine, seed)
     facts |= {"kinds": kinds, "ranges": {n: list(map(float, ends)) for n, ends in (ranges or {}).items()}}
@@ -326,24 +338,6 @@ def record(
     if output is not None:
         kept.save(output)
     return kept
-
-
-def _made_up(case: Case, ran: Callable[[Case], RecordedRun], usual: Arrays) -> RecordedRun | None:
-    """The run of a case that nobody asked for, or of the first milder one that the model takes; None where it takes none."""
-    current: Case | None = case
-    while current is not None:
-        try:
-            found = ran(current)
-        except OutOfTime:
-            raise
-        except (EngineError, MXNetError, BadInput):
-            if not current.made_up:
-                raise
-        else:
-            if case.kind not in MADE_UP or not out_of_scale(found.outputs, usual):
-                return found
-        current = None if current.milder is None else current.milder()
-    return None
 
 
 def _own_facts(model: Model, own: Engine, engine: str | None, seed: int) -> dict[str, Any]:

@@ -15,9 +15,10 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import is_known
 from hybrid.ir.graph import Entry, Graph, Node
 
+from .fitting import SIDES
 from .models import ONNX, Model
 from .paths import BadInput
-from .settle import example, settle_inputs
+from .settle import settle_inputs, sizes_for
 
 MOST = 3
 """Places to cut at that are proposed together."""
@@ -97,7 +98,7 @@ def find_cut(model: Model, failing: Collection[str], attempt: Callable[[tuple[st
 
 def command_for(model: Model, inputs: Mapping[str, Spec], outputs: Sequence[str], options: Sequence[str] = ()) -> str:
     """The command that converts a model up to these tensors."""
-    words = ["gluonnx", "convert", str(model.path or "MODEL")]
+    words = ["gluonnx", "convert", str(model.place or "MODEL")]
     if model.path is not None and model.params_path is not None and model.path not in model.params_path.parents:
         words.append(str(model.params_path))
     words += [w for n, s in inputs.items() for w in ("--input", f"{n}:{','.join(map(str, s.shape or ()))}")]
@@ -146,4 +147,4 @@ def _try(
 
 
 def _made_up(model: Model, name: str) -> Spec:
-    return Spec(tuple(int(d) for d in example(model, name).split(",")))
+    return Spec(tuple(d if isinstance(d, int) else SIDES[0] for d in sizes_for(model, name)))

@@ -10,6 +10,7 @@ import onnx
 from converters.names import kept_names, name_outputs
 from hybrid.ir.graph import Entry, Graph, Node
 
+from .inputs import pairs_in
 from .models import Model
 from .paths import BadInput, listed
 
@@ -18,7 +19,7 @@ def parse_renames(texts: Iterable[str]) -> dict[str, str]:
     """``fc1_output=logits`` -> {"fc1_output": "logits"}. Raises BadInput for all that are wrong."""
     out: dict[str, str] = {}
     problems = []
-    for text in texts:
+    for text in pairs_in(texts):
         old, _, new = text.partition("=")
         if not old or not new:
             problems.append(f"rename {text!r}: wanted OLD=NEW, such as fc1_output=logits")

@@ -26,6 +26,7 @@ from .inspect import InspectResult, NodesResult, OperatorsResult
 from .job import check_target
 from .models import BadInput
 from .paths import listed
+from .pipeline.detections import ROWS
 from .pipeline.labels import ranked
 from .printable import clean, printable
 from .recorded import Recording, own_version
@@ -91,9 +92,12 @@ def convert_table(result: ConvertResult) -> Page:
 
 
 def _rewritten(result: ConvertResult) -> str:
-    """Words behind a verdict that is of the file before it was rewritten."""
+    """Words behind a verdict that is of the file before it was rewritten: how far off the file itself is."""
     accuracy = getattr(result, "accuracy", None)
-    return "" if accuracy is None else f" before it became {accuracy.precision}"
+    if accuracy is None:
+        return ""
+    off = f"; as {accuracy.precision} {accuracy.apart}" if accuracy.apart else ""
+    return f" before it became {accuracy.precision}{off}"
 
 
 def _accuracy(result: ConvertResult | VerifyResult, whole: bool) -> list[Block]:
@@ -144,7 +148,6 @@ def convert_brief(result: ConvertResult) -> Page:
     out += [f"{listed(result.pruned)} (not read at inference)"] if result.pruned else []
     if out:
         parts.append(Line(f"left out: {'; '.join(out)}"))
-    parts += _accuracy(result, False)
     parts += outcome_lines(result.targets)
     notes = list(result.warnings)
     if result.unused:
@@ -153,7 +156,10 @@ def convert_brief(result: ConvertResult) -> Page:
         more = f" (and {len(notes) - 1} more: -v)" if notes[1:] else ""
         parts.append(Line(f"note: {notes[0]}{more}", "warn"))
     if result.verification is not None and result.verification.runs:
-        parts.append(Line(basis(result.verification, result.inputs)))
+        accuracy = getattr(result, "accuracy", None)
+        before = "" if accuracy is None else f"before it became {accuracy.precision}: "
+        parts.append(Line(f"{before}{basis(result.verification, result.inputs)}"))
+    parts += _accuracy(result, False)
     return _page(result, parts, _rewritten(result))
 
 
@@ -260,8 +266,10 @@ def inspect_table(result: InspectResult) -> Page:
     """A model's inside and what keeps it from converting."""
     result = clean(result)
     rows = [("read", _sources(result.read))] if result.read else []
-    rows += [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
-    rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
+    sizes = {n: f", as {file} says" for n, file in result.sizes_from.items()}
+    rows += [(f"input {n}", f"{spec(s)}{sizes.get(n, '')}") for n, s in result.inputs.items()]
+    meant = dict.fromkeys(result.detections, f", {ROWS}")
+    rows += [(f"output {n}", f"{spec(s)}{meant.get(n, '')}") for n, s in result.outputs.items()]
     if result.left_out:
         rows.append(("left out", _left_out(result.left_out)))
     if result.labels:
@@ -314,9 +322,18 @@ def _fallbacks(found: Sequence[FallbackCount]) -> list[Block]:
 def nodes_table(result: NodesResult) -> Page:
     """The table of a model's nodes."""
     result = clean(result)
-    columns = [Column("output"), Column("shape"), Column("operator"), Column("node")]
-    rows = [(o, shape(s.get("shape")), n["operator"], n["node"]) for n in result.nodes for o, s in n["outputs"].items()]
-    return Page(result.model, [Grid(columns, rows)])
+    columns = [
+        *(Column("output"), Column("shape"), Column("parameters", right=True), Column("operator"), Column("node"))
+    ]
+    rows = [
+        (o, shape(s.get("shape")), "" if i or not n["parameters"] else f"{n['parameters']:,}", n["operator"], n["node"])
+        for n in result.nodes
+        for i, (o, s) in enumerate(n["outputs"].items())
+    ]
+    total = f"{result.parameters:,} parameters"
+    if result.auxiliary:
+        total += f", {result.auxiliary:,} of them running means and variances (mx.viz.print_summary leaves these out)"
+    return Page(result.model, [Grid(columns, rows), Line(total, "dim")])
 
 
 def operators_table(result: OperatorsResult) -> Page:
@@ -399,13 +416,21 @@ def _steps(result: BenchResult) -> Grid:
     return Grid(columns, rows, title)
 
 
-def arrays(results: Mapping[str, Any], cost: PrecisionReport | None = None, labels: Sequence[str] = ()) -> Page:
-    """Outputs of a run by name, shape and range, the names of their classes, and what a precision costs."""
+def arrays(
+    results: Mapping[str, Any],
+    cost: PrecisionReport | None = None,
+    labels: Sequence[str] = (),
+    rows_of: Sequence[str] = (),
+) -> Page:
+    """Outputs of a run by name, shape and range, the names of their classes (of those in rows_of, the detections), and what a
+    precision costs."""
     rows = []
     for name, value in results.items():
         span = f", {value.min():.6g} to {value.max():.6g}" if value.size and value.dtype.kind in "fiu" else ""
         rows.append((printable(name), f"{value.dtype} {' x '.join(map(str, value.shape)) or 'scalar'}{span}"))
-    rows += [(f"classes of {printable(name)}", printable(text)) for name, text in ranked(results, labels)]
+    for name, text in ranked(results, labels, rows_of):
+        what = "found in" if name.partition("[")[0] in rows_of else "classes of"
+        rows.append((f"{what} {printable(name)}", printable(text)))
     return Page("Outputs", [Facts(rows), *([] if cost is None else _precision(cost))])
 
 

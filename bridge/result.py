@@ -50,10 +50,15 @@ class Divergence:
     """The node's name in the second model, which may be another."""
     span: tuple[str, ...] = ()
     """All nodes of which this is the last, where only what they do together could be compared (the second model folds them)."""
+    inexact: str = ""
+    """Words for the distance of a runtime from float64 at this node, where the models agree; empty where that is not what it is."""
 
     @property
     def kind(self) -> str:
-        """ "local" when the node itself computes something else, "accumulated" when earlier rounding grew."""
+        """ "local" when the node itself computes something else, "accumulated" when earlier rounding grew, "inexact" when the
+        models are the same there and a runtime rounds more than others do."""
+        if self.inexact:
+            return "inexact"
         return "unknown" if self.local is None else "accumulated" if self.local.equal else "local"
 
 
@@ -120,6 +125,8 @@ class VerifyResult:
     """Per run: input shapes, seed, where the inputs come from, and differences by output."""
     differences: tuple[Difference, ...]
     """The worst of each output over the runs."""
+    run_of: Mapping[str, int] = field(default_factory=dict, kw_only=True)
+    """By output the place among the runs of the one that its worst difference is of."""
     divergence: Divergence | None = None
     """The first node that computes something else; where none does by itself, the first tensor that differs."""
     faults: tuple[str, ...] = ()
@@ -155,13 +162,13 @@ class VerifyResult:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without pictures."""
         out = {**asdict(replace(self, pictures={})), "equivalent": self.equivalent}
-        del out["pictures"]  # the inputs can be drawn again
+        del out["pictures"], out["run_of"]  # the inputs can be drawn again; runs are told with the differences
         if self.divergence is not None:
             out["divergence"]["kind"] = self.divergence.kind
         for entry, found in zip(out["located"], self.located):
             entry["kind"] = found.kind
         for entry, d in zip(out["differences"], self.differences):
-            entry["run"] = run_of(self, d)
+            entry["run"] = self.run_of.get(d.name)
         return out
 
     @property
@@ -205,22 +212,6 @@ class VerifyResult:
         from .faces.html import as_fragment
 
         return as_fragment(self)
-
-
-def run_of(result: VerifyResult, difference: Difference) -> int | None:
-    """The place among the runs of the one that an output's worst difference is of; None where it is not told."""
-    for i, run in enumerate(result.runs):
-        for found in run.get("differences", ()):
-            name = found["name"]
-            ours = difference.name == name
-            if difference.name.startswith(f"{name} (") and "kind" not in run:  # of a recording beside two models
-                ours = True
-            same = (found["max_abs"], tuple(found["index"]), tuple(found["shape"]), found["equal"]) == (
-                difference.max_abs, difference.index, difference.shape, difference.equal,
-            )  # fmt: skip
-            if ours and same:
-                return i
-    return None
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 
 import converters
@@ -12,29 +12,37 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.ir.graph import Entry, Node
 from hybrid.ops.elementwise import Elementwise
+from hybrid.ops.join import Splitting
 from hybrid.passes.strip_labels import label_names
 
+from .fitting import SIDES, cuts, fitting_side, misfits, unrolled
 from .models import Model, check_dtypes, check_params, check_sizes, missing_words, split_inputs
 from .paths import BadInput, listed
 
-USUAL = {3: (1, 3, 128), 4: (1, 3, 224, 224), 5: (1, 3, 16, 112, 112)}
+USUAL = {3: (1, 3, 128), 4: (1, 3, SIDES[0], SIDES[0]), 5: (1, 3, 16, 112, 112)}
 """Sizes for an example of an input of so many dimensions."""
+SPACE = {3: ("LENGTH",), 4: ("HEIGHT", "WIDTH"), 5: ("DEPTH", "HEIGHT", "WIDTH")}
+"""Words in the place of sizes of such an input, where the usual ones do not fit."""
+
+
+STRIDING = ("Convolution", "Convolution_v1", "Pooling", "Pooling_v1")
+"""Layers that go over a picture in steps."""
 
 
 def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
     """Specs for all inputs. Raises BadInput listing every missing parameter, unknown name and input without a shape."""
     assert model.graph is not None
     free, missing = split_inputs(model, specs)
-    problems = missing_words(model, missing)
-    problems += [_unknown(model, n, free) for n in (*specs, *dynamic) if n not in free]
+    problems = list(dict.fromkeys((*missing_words(model, missing), *unknown_names(model, specs, dynamic))))
     if problems:
-        raise BadInput(*dict.fromkeys(problems))
+        raise BadInput(*problems)
     ignored = set(label_names(model.graph))
     specs = with_sizes_beside(model, specs, free)
     try:
         inferred = model.infer(specs)
     except MXNetError as error:
-        problems = channels_last(model, specs) or _ranks(model, specs) or _unfit(model, specs)
+        problems = channels_last(model, specs) or _ranks(model, specs) or misfits(model, specs, error)
+        problems = problems or _unfit(model, specs)
         if problems:
             raise BadInput(*problems) from error
         if converters.export.untranslatable(model.graph):
@@ -52,7 +60,8 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
         if is_known(spec.shape) and name not in ignored:
             out[name] = spec
         elif name not in ignored and not converters.export.untranslatable(model.graph):
-            problems += [p for p in (*model.unread, _no_shape(model, name, spec.shape)) if p not in problems]
+            said = _no_shape(model, name, spec.shape, specs)
+            problems += [p for p in (*model.unread, said) if p not in problems]
     for name, axes in dynamic.items():
         rank = len(out[name].shape or ()) if name in out else 0
         problems += [
@@ -61,6 +70,12 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
     if problems:
         raise BadInput(*problems)
     return out
+
+
+def unknown_names(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> list[str]:
+    """Words for names that something is said of and that are no inputs."""
+    free = split_inputs(model, specs)[0]
+    return list(dict.fromkeys(_unknown(model, n, free) for n in (*specs, *dynamic) if n not in free))
 
 
 def freed(model: Model, names: Sequence[str]) -> tuple[Model, dict[str, Spec]]:
@@ -109,17 +124,45 @@ def with_sizes_beside(model: Model, specs: dict[str, Spec], free: list[str]) -> 
     return out
 
 
+def told_beside(model: Model, given: Container[str]) -> list[str]:
+    """A remark on each shape that was taken from a file beside the model, since nobody gave it. given: inputs of which one was."""
+    free = model.variables()
+    return [
+        f"input {name}: the shape {show(model.sizes[name])} is from {file}; --input gives another"
+        for name, file in model.sizes_from.items()
+        if name in free and name not in given
+    ]
+
+
 def _ranks(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     """Words for inputs that were given without the axis of the batch, by what their first layer takes."""
     problems = []
     for name, spec in specs.items():
         wanted, got = _first_layer(model, name), spec.shape
         if wanted is not None and got is not None and len(got) == len(wanted) - 1 and is_known(got):
-            sizes = ",".join(map(str, (1, *got)))
+            sizes = ",".join(map(str, _with_axis(model, name, got, len(wanted)) or example(model, name).split(",")))
             problems.append(
                 f"input {name}: got shape {show(got)}, wanted {len(wanted)} dimensions, the batch first; try --input {name}:{sizes}"
             )
     return problems
+
+
+def _with_axis(model: Model, name: str, got: tuple[int, ...], rank: int) -> list[int] | None:
+    """The sizes with one axis more, so that a first convolution finds its channels: with the batch before them, with a second side
+    like the one that is given, or turned, where channels stand last. None where none of these fits, and for other layers that do
+    not take the batch alone."""
+    layer = first_layer(model, name)
+    weight = None if layer is None else _weight(model, layer)
+    whole = [1, *got]
+    if layer is None or weight is None or len(weight) != rank or rank < 3:
+        return whole
+    channels, place = _channels(layer, weight), rank - 1 if _last(layer) else 1
+    turned = [1, *got[1:], got[0]] if _last(layer) else [1, got[-1], *got[:-1]]
+    doubled = [got[0], *got[1:2], *got[1:]] if _last(layer) else [*got, got[-1]]
+    tried = (
+        (doubled, whole, turned) if got[0] == 1 else (whole, doubled, turned)
+    )  # what is 1 is more likely a batch than a side
+    return next((sizes for sizes in tried if sizes[place] == channels), None)
 
 
 def _unfit(model: Model, specs: Mapping[str, Spec]) -> list[str]:
@@ -141,63 +184,130 @@ def _unknown(model: Model, name: str, free: list[str]) -> str:
     return f"unknown input {name}: the model takes {', '.join(free) or 'none'}"
 
 
-def _no_shape(model: Model, name: str, shape: MaybeShape) -> str:
+def _no_shape(model: Model, name: str, shape: MaybeShape, specs: Mapping[str, Spec]) -> str:
     """Words for an input without a shape: one that the network takes, as far as it can be told."""
     assert model.graph is not None
+    wanted = example(model, name, shape, specs)
     if "label" in name.lower() and any("loss" in e.name.lower() for e in model.graph.outputs):
         return (
             f"cannot tell the shape of {name}, a label that every output needs; cut the network before its losses "
-            f"(--outputs NAME), or give it, for instance --input {name}:{example(model, name, shape)}"
+            f"(--outputs NAME), or give it, for instance --input {name}:{wanted}"
         )
-    return f"cannot tell the shape of input {name}; give it, for instance --input {name}:{example(model, name, shape)}"
+    return f"cannot tell the shape of input {name}; give it, for instance --input {name}:{wanted}"
 
 
-def example(model: Model, name: str, shape: MaybeShape = None) -> str:
-    """Sizes that an input may have, as they are written: those that are known, what its first layer takes, and usual ones."""
+def example(model: Model, name: str, shape: MaybeShape = None, specs: Mapping[str, Spec] | None = None) -> str:
+    """Sizes that an input may have, as they are written: those that are known, what its first layer takes, and usual ones; words
+    in the place of sizes where the usual ones do not fit. specs: what is known of other inputs."""
+    return ",".join(map(str, sizes_for(model, name, shape, specs)))
+
+
+def sizes_for(
+    model: Model, name: str, shape: MaybeShape = None, specs: Mapping[str, Spec] | None = None
+) -> tuple[int | str, ...]:
+    """Sizes that an input may have, as example writes them."""
     assert model.graph is not None
-    wanted = None if shape is not None else _first_layer(model, name)
-    if shape is None:
-        shape = wanted
-    if shape is None:
-        return "1,3,224,224"
-    usual = USUAL.get(len(shape), (1, *(16,) * (len(shape) - 1)))
-    known = [d for d in shape[2:] if d is not UNKNOWN]
-    if known and len(known) < len(shape[2:]):  # one side is known: the other is like it
-        usual = (*usual[:2], *(known[0],) * (len(shape) - 2))
-    return ",".join(str(u if d is UNKNOWN else d) for d, u in zip(shape, usual))
+    known = _first_layer(model, name) if shape is None else shape
+    if known is None:
+        return USUAL[4]
+    rank, layer = len(known), first_layer(model, name)
+    space = range(1, rank - 1) if layer is not None and _last(layer) else range(2, rank)
+    usual = dict(enumerate(USUAL.get(rank, (1, *(16,) * (rank - 1)))))
+    if rank not in SPACE:
+        return tuple(usual[i] if d is UNKNOWN else d for i, d in enumerate(known))
+    usual |= dict(zip(space, USUAL[rank][2:]))
+    sides = [known[i] for i in space if known[i] is not UNKNOWN]
+    if sides:  # one side is known: the others are like it
+        usual |= dict.fromkeys(space, sides[0])
+    told = dict(specs or {})
+    if rank == 4 and not sides:
+        open_ = tuple(usual[i] if i not in space and d is UNKNOWN else d for i, d in enumerate(known))
+        side = fitting_side(model, name, open_, told)
+        usual |= dict(zip(space, SPACE[rank])) if side is None else dict.fromkeys(space, side)
+    return tuple(usual[i] if d is UNKNOWN else d for i, d in enumerate(known))
+
+
+def unvarying(model: Model, other: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> list[str]:
+    """Words for dynamic axes that cannot vary, since the graph is unrolled for so many steps. other: the inputs with other sizes
+    along dynamic axes."""
+    if not cuts(model):
+        return []
+    try:
+        model.infer(other)
+    except MXNetError as error:
+        found = unrolled(model, other, error)
+        if found is not None and found.axis in (axes := dynamic.get(found.input, {})):
+            return [found.fixed(axes[found.axis])]
+    return []
 
 
 def _first_layer(model: Model, name: str) -> MaybeShape:
-    """The shape that the first layer with weights behind an input takes; None where it tells nothing."""
+    """The shape that the first layer with weights behind an input takes, as far as it tells; None where it tells nothing."""
     layer = first_layer(model, name)
     if layer is None:
-        return None
+        return _steps(model, name)
     op, weight = layer.op, _weight(model, layer)
     kind = op.name if op is not None else ""
     if kind in ("Convolution", "Convolution_v1") and weight is not None:
-        sizes = USUAL.get(len(weight), ())[2:]
+        sizes = (UNKNOWN,) * (len(weight) - 2)
         channels = _channels(layer, weight)
         return (1, *sizes, channels) if _last(layer) else (1, channels, *sizes)
     if kind == "FullyConnected" and weight is not None:
         return (1, weight[1])
     if kind == "Embedding":
-        return (1, 16)
+        steps = _steps(model, name)
+        return (1, 16) if steps is None else steps
     return None
+
+
+def _steps(model: Model, name: str) -> MaybeShape:
+    """The shape that an input has by the steps that it, or what an Embedding makes of it, is cut into; None where it is not."""
+    assert model.graph is not None
+    start = next(((id(n), 0) for n in model.graph.variables() if n.name == name), None)
+    table = None if start is None else _behind(model, start, _has_weight)
+    looked_up = table is not None and table.op is not None and table.op.name == "Embedding"
+    start = (id(table), 0) if looked_up else start
+    cut = None if start is None else _behind(model, start, _is_cut)
+    if cut is None or not isinstance(cut.op, Splitting) or cut.op.axis not in (0, 1):
+        return None
+    steps = (cut.num_outputs, 1) if cut.op.axis == 0 else (1, cut.num_outputs)
+    if looked_up:
+        return steps
+    layer = _behind(model, (id(cut), 0), _has_weight)
+    weight = None if layer is None else _weight(model, layer)
+    wide = layer is not None and layer.op is not None and layer.op.name == "FullyConnected"
+    return (*steps, weight[1]) if wide and weight is not None else None
 
 
 def first_layer(model: Model, name: str) -> Node | None:
     """The first node with weights that an input arrives at by way of operators that leave its shape as it is."""
     assert model.graph is not None
+    found = (_behind(model, (id(n), 0), _has_weight) for n in model.graph.variables() if n.name == name)
+    return next((n for n in found if n is not None), None)
+
+
+def _has_weight(model: Model, node: Node) -> bool:
+    """True for a node whose second input is a weight among the parameters."""
+    assert node.op is not None
+    held = any(e.node.is_variable and e.node.name in model.params for e in node.inputs[1:2])
+    return held and node.op.input_names()[1:2] == ("weight",)
+
+
+def _is_cut(model: Model, node: Node) -> bool:
+    """True for a node that cuts its input into steps."""
+    return isinstance(node.op, Splitting) and node.op.squeeze_axis
+
+
+def _behind(model: Model, key: tuple[int, int], wanted: Callable[[Model, Node], bool]) -> Node | None:
+    """The first node that is wanted which an entry arrives at by way of operators that leave its shape as it is."""
+    assert model.graph is not None
     readers = model.graph.uses()
-    todo = [(id(n), 0) for n in model.graph.variables() if n.name == name]
+    todo = [key]
     while todo:
-        key = todo.pop(0)
-        for node, position in readers.get(key, ()):
+        for node, position in readers.get(todo.pop(0), ()):
             if node.op is None or position:
                 continue
-            if any(e.node.is_variable and e.node.name in model.params for e in node.inputs[1:2]) and (
-                node.op.input_names()[1:2] == ("weight",)
-            ):
+            if wanted(model, node):
                 return node
             if isinstance(node.op, Elementwise) or node.op.name.startswith("BatchNorm"):
                 todo.append((id(node), 0))
@@ -242,3 +352,28 @@ def channels_last(model: Model, specs: Mapping[str, Spec]) -> list[str]:
             said += f"; try --input {name}:{','.join(map(str, fitting))}"
         problems.append(said)
     return problems
+
+
+def smaller_than_a_cell(model: Model, specs: Mapping[str, Spec]) -> list[str]:
+    """A remark where a layer steps over more than is left of a picture: a smaller picture cannot be told from its border there,
+    which a network that pools globally takes without a word. specs: of all inputs."""
+    assert model.graph is not None
+    try:
+        inferred = model.infer(specs)
+    except MXNetError:
+        return []
+    for node in model.graph.nodes:
+        op = node.op
+        stride = tuple(getattr(op, "stride", None) or ()) if op is not None else ()
+        if op is None or op.name not in STRIDING or getattr(op, "global_pool", False):
+            continue
+        shape = inferred.spec(node.inputs[0]).shape or ()
+        sides = shape[1:-1] if _last(node) else shape[2:]
+        if len(sides) == len(stride) and any(s > d for s, d in zip(stride, sides) if isinstance(d, int)):
+            given = [f"{n} {show(s.shape)}" for n, s in specs.items() if len(s.shape or ()) == len(shape)]
+            left, steps = (" x ".join(map(str, each)) for each in (sides, stride))
+            return [
+                f"{listed(given)}: {node.name} ({op.name}) steps by {steps} over the {left} that is left of it: less than one cell "
+                "of the last layers, which see little but borders; give the size of the training"
+            ]
+    return []

@@ -65,10 +65,43 @@ TROUBLES = (
         ),
     ),
     Trouble(
+        "unrolled",
+        "A network is unrolled for another number of steps",
+        BAD_INPUT,
+        r"the symbol is unrolled for \d+ steps",
+        "data (1, 16, 1): the symbol is unrolled for 8 steps (split0 cuts axis 1 of data into 8 pieces of size 1) and takes no "
+        "other number of them; give --input data:1,8,1, or for 16 steps convert the symbol made for that length, with the same "
+        "parameters (unroll(16, ...), or sym_gen(16) of a BucketingModule)",
+        "`unroll(n, ...)` of a cell writes every step into the graph, so that a symbol is for one length, and that axis cannot "
+        "stay open. A `BucketingModule` has a symbol for each bucket, which share their parameters; `do_checkpoint` writes that of "
+        "the bucket that came last.",
+        (
+            "Convert the symbol of the length that is wanted, with the parameters that there are: "
+            "[one length of a BucketingModule](tutorials/training-script.md#bucketingmodule-to-onnx-one-length).",
+            "For a length that stays open train with a fused cell (`FusedRNNCell`, `gluon.rnn.LSTM`), which is one operator for "
+            "all lengths.",
+        ),
+    ),
+    Trouble(
+        "scaled-twice",
+        "Pictures are scaled by the network already",
+        BAD_INPUT,
+        r"prepares \S+ by itself",
+        "the network prepares data by itself, as (data - 127.5) * 0.0078125, and expects numbers from 0 to 255: with mean and std "
+        "that is done twice, and it gets numbers from -0.996 to 0.996; leave that to the network, or insist with --twice "
+        "(twice=True)",
+        "The first operators of the symbol subtract and divide already, as in InsightFace's networks. Done before them too, all "
+        "pictures look nearly alike to the network, and its answers are wrong, in MXNet as in the file: no comparison shows that.",
+        (
+            "Leave out `--unit`, `--mean`, `--scale` and `--std`: `--uint8` and `--layout NHWC` go without them.",
+            "Where the network was trained so after all: `--twice`.",
+        ),
+    ),
+    Trouble(
         "channels",
         "The shape of an input does not fit the weights",
         BAD_INPUT,
-        r"channels, and the first convolution|try --input",
+        r"channels, and the first convolution|try --input|shapes are given as the file takes them",
         "data (1, 4, 32, 32): 4 channels, and the first convolution (conv0) wants 3; try --input data:1,3,32,32",
         "The parameters were made for another shape. Often the axes are in another order: MXNet's pictures are "
         "(N, C, H, W).",
@@ -151,11 +184,12 @@ TROUBLES = (
         "A file is not there, or is something else",
         BAD_INPUT,
         "no such file|not a regular file|a folder with|a repository of|without (pictures|\\.npz)|these are parameters|wanted "
-        "the path|holds \\d+ symbols|holds no ",
+        "the path|holds \\d+ (symbols|ONNX models)|holds no |archive does not hold",
         "nothere: no such file; wanted a -symbol.json or .onnx file, an archive (.tar.gz, .zip), or the prefix "
         "of a symbol",
         "A model is a symbol, its prefix (`net` for `net-symbol.json` and `net-0000.params`), a folder with one "
-        "model (also one that `deploy` wrote), an archive, or an ONNX file. `convert` takes MXNet's, `import` takes ONNX.",
+        "model (also one that `deploy` wrote), an archive (also one of these), or an ONNX file. `convert` takes MXNet's, "
+        "`import` takes ONNX.",
         ("Check the path; in a folder of several models name the file you mean.",),
     ),
     Trouble(
@@ -175,7 +209,7 @@ TROUBLES = (
         "value-of-option",
         "An option has a value that it cannot take",
         BAD_INPUT,
-        r"^(\S+: )?got |wanted one of|: got |choose another with --opset",
+        r"^(\S+: )?got |wanted one of|: got |^--\S+: wanted |choose another with --opset",
         "got opset 99, wanted 7 to 28 (the newest that onnx defines) or 'newest'",
         "The message says what was given and what there is.",
         ("Take one of the values that the message lists; `gluonnx COMMAND --help` explains them.",),
@@ -202,6 +236,22 @@ TROUBLES = (
         (
             "Axes that are always equally long get one label: `--dynamic ids:1=seq --dynamic mask:1=seq`.",
             "Sizes that depend on each other otherwise: arrays of a second set of sizes, `--also FILE.npz`.",
+        ),
+    ),
+    Trouble(
+        "command-line",
+        "The command line cannot be read",
+        BAD_INPUT,
+        r"^no such (option|command)|^missing (argument|option|parameter)|extra argument|--help lists all$|: one input each time",
+        "no such option --dynamics; did you mean --dynamic? gluonnx convert --help lists all",
+        "There is no command or option of that name, something that has to be there is missing, or there is more than is "
+        "taken.",
+        (
+            "Take the name that the message proposes; `gluonnx --help` lists the commands, `gluonnx COMMAND --help` "
+            "their options.",
+            "*Several values of one option*: names take commas (`--outputs a,b`, `--target openvino,mnn`, "
+            "`--map a=b,c=d`). Where commas stand inside a value already, and for files, the option is given once for "
+            "each: `--input data:1,3,224,224 --input mask:1,16`.",
         ),
     ),
     Trouble(
@@ -459,7 +509,8 @@ TROUBLES = (
             (
                 "Read `first`, `where` and `what` of the message: the node, the channel, and the weight or attribute that "
                 "is not the same. *the node itself computes something else* is a fault of a file or of a translation; *what "
-                "differs has grown before it* is rounding. `--report report.html` shows both sides layer by layer."
+                "differs has grown before it* is rounding, and *a runtime rounds more than float32 has to* is nothing of the "
+                "models: onnxruntime's Resize is off by as much. `--report report.html` shows both sides layer by layer."
             ),
             (
                 "Look whether the files belong together: another epoch, a file trained on or quantised since, mean and "
@@ -606,6 +657,39 @@ TROUBLES = (
         ("Report it with that file. `gluonnx reduce` often makes a model of a few nodes that shows the same.",),
     ),
     # -- MXNet's Python API ---------------------------------------------------------------------------------------------
+    Trouble(
+        "other-batches",
+        "The data gives other batches than before the break",
+        "hybrid.core.error.MXNetError",
+        r"gives other batches there than it gave",
+        "state/training.npz: the state is after 6 batches in the midst of epoch 2, and the data gives other batches there than it "
+        "gave: it has changed, or an order, a place or random numbers are its own, which a state does not have",
+        "Training that goes on makes the batches that were gone through once more, and these are others: files have changed, or "
+        "the order or the examples follow from something that the program made anew, such as a list that it shuffles, a sampler "
+        "with a generator of its own, or random numbers that threads draw in any order.",
+        (
+            'Give `Training` what holds the order in `keep`: `keep={"files": files, "sampler": sampler}`; '
+            "[the tutorial](tutorials/training-script.md#going-on-after-it-was-killed) says what may be in it.",
+            "Have datasets draw from `np.random`, `random` or `mx.random` (with `thread_pool=True` from `mx.random` alone), whose "
+            "numbers are kept.",
+            "`Training(..., exact=False)` goes on all the same, to other numbers than those of a run in one piece.",
+        ),
+    ),
+    Trouble(
+        "training-unkept",
+        "A training keeps less than the program needs",
+        "hybrid.core.error.MXNetError",
+        r"^Training: (a Trainer makes|line \d+:|keep)",
+        "Training: a Trainer makes a step that it was not given, and whose states would begin anew; wanted all networks and "
+        "trainers of the loop: Training(net=[one, other], trainer=[trainer_of_one, trainer_of_other])",
+        "`mx.resuming.Training` would go on to other weights than those of a run in one piece: something that the loop uses begins "
+        "anew after a break. It says so before it trains, and not after days of it.",
+        (
+            "Do what the message says: all trainers as `trainer`, `run.enumerate(data)` for `enumerate(run.batches(data))`, "
+            "`run.batches(data, other)` for `zip`.",
+            "What is in `keep` has to be made of numbers, texts, arrays, generators of random numbers and containers of them.",
+        ),
+    ),
     Trouble(
         "state-of-another-program",
         "Training does not go on from a state",

@@ -7,8 +7,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import onnx
-
 from converters.error import ConversionError
 from hybrid.core.error import MXNetError
 
@@ -17,30 +15,28 @@ from .change.causes import unreached
 from .compare import Tolerance, as_tolerance
 from .draws import KINDS, Kind
 from .engines import Engine, NativeEngine, engine_for
-from .expected import cases_for_both, hold_against, renamed, specs_of, with_inputs, with_recording
+from .expected import cases_for_both, check_pairs, hold_against, renamed, specs_of, with_inputs, with_recording
 from .faces.notebook import listener
+from .fitting import misfits
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .judge import check
-from .models import BadInput, Model, check_dtypes, open_model
-from .paths import is_onnx_file, one_or_more
+from .models import BadInput, Model, check_dtypes, holds_parameters, open_model
+from .paths import one_or_more
+from .pipeline.carried import with_steps_of
 from .precision.beside import DRAWS, hold_beside, quantized_side, ranges_held
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
 from .runners import as_side, is_runner
 
 
-def _has_parameters(model: Any) -> bool:
-    """True where it is ONNX, whose parameters are part of it."""
-    return is_onnx_file(model) or isinstance(model, onnx.ModelProto | bytes)
-
-
 def _opened(a: Any, b: Any, params: Any, outputs: list[str]) -> tuple[Model, Model]:
     """The models of both sides, cut at outputs."""
-    both = _has_parameters(a) and _has_parameters(b)  # then opening them says that there is nothing to give params to
+    held = [params is not None and not is_runner(m) and holds_parameters(m) for m in (a, b)]
+    both = all(held)  # then opening them says that there is nothing to give params to
     first, second = (
-        as_side(m).model if is_runner(m) else open_model(m, None if _has_parameters(m) and not both else params)
-        for m in (a, b)
+        as_side(m).model if is_runner(m) else open_model(m, None if holds and not both else params)
+        for m, holds in zip((a, b), held)
     )
     if not outputs:
         return first, second
@@ -75,6 +71,7 @@ def verify(
     outputs: str | Sequence[str] | None = None,
     repro: str | os.PathLike[str] | None = None,
     layers: bool = False,
+    steps: bool = True,
     progress: Progress | None = None,
 ) -> VerifyResult:
     """Run both models on the same inputs and compare every output, and every tensor inside that both name.
@@ -91,6 +88,8 @@ def verify(
     further inputs, a run each. draws: the kinds of draws, "expected", "wide", and "edges" of what the models take; where no array
     is given another size is tried too. tolerance: (atol, rtol) over the outputs, in place of all other measures.
     repro: a folder to write a minimal reproduction to when they differ. layers: measure every tensor inside also when they agree.
+    steps: what a file says that it does with pictures before its network, and with scores behind it, is put around the network
+    beside it, and inputs are those of the file; False compares both as they are.
     Raises BadInput, EngineError, or hybrid's errors.
     seed: of the numbers that are drawn. progress: called with a text whenever something else
     begins.
@@ -119,6 +118,15 @@ def verify(
     inputs = specs_of(recording) if recording is not None else loaded(inputs, second if is_runner(a) else first)
     specs, arrays = as_specs(inputs)
     first, second = (m if is_runner(source) else m.inferring(specs) for m, source in ((first, a), (second, b)))
+    carried = ""
+    if steps and not (is_runner(a) or is_runner(b)) and (first.graph is None) != (second.graph is None):
+        # what the file does with pictures and scores, the network beside it does too
+        network, file = (first, second) if second.graph is None else (second, first)
+        theirs = names if second is file else {m: n for n, m in (names or {}).items()}
+        network, specs, ranges, carried = with_steps_of(
+            network, file, specs, ranges, theirs, behind=not names_of_outputs
+        )
+        first, second = (network, file) if second is file else (file, network)
     quantized = (
         None if is_runner(a) or is_runner(b) or limits or expected is not None else quantized_side(first, second)
     )
@@ -129,6 +137,8 @@ def verify(
     if recording is not None:
         recording = renamed(recording, left)
         cases = cases_for_both(recording, left, right, names)
+        check_pairs(recording, left, cut=bool(outputs))
+        check_pairs(recording, right, cases[0].names, cut=bool(outputs))
     else:
         told = {"names": names, "ranges": ranges}
         sources = {**sources_of(inputs), **(files or {})}
@@ -148,13 +158,15 @@ def verify(
                 own = Cases(left, right, {**specs, **more}, values, files=sources_of(further), **told)
                 cases.append(own.case(seed + number))
         except MXNetError as error:
-            problems = [p for m in (first, second) if m.graph is not None for p in check_dtypes(m, specs)]
+            own = [m for m in (first, second) if m.graph is not None]
+            problems = [p for m in own for p in check_dtypes(m, specs) or misfits(m, specs, error)]
             if problems:
                 raise BadInput(*problems) from error
             raise
     if quantized is not None:
         tell = listener(progress)
         found = hold_beside(first, second, quantized, [c for c in cases if c.shapes == cases[0].shapes], tell)
+        found = with_warnings(found, [carried] if carried else [])
         identified = identify(first.files()), identify(second.files())
         return with_names(found, first.name, second.name, time.perf_counter() - start, identified)
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
@@ -170,6 +182,8 @@ def verify(
     )
     if recording is not None:
         result = with_recording(result, recording, left, right, cases[0].names, limits, bool(outputs), progress)
+    if carried:
+        result = with_warnings(result, [carried])
     if half is None and result.verdict == "equivalent":
         result = with_warnings(result, told_apart_by_none(first, second))
     if half is not None:

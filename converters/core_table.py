@@ -68,8 +68,10 @@ def markdown() -> str:
     lines = [
         "# The core",
         "",
-        "Written by `python -m converters.core_table > docs/core.md`; a test holds it to the classes. What it is for:",
-        "[decision 0018](decisions/0018-the-closed-core.md).",
+        "Every operator is a primitive, a composition that is said in other operators, or an exception with its reason.",
+        "[Decision 0018](decisions/0018-the-closed-core.md) says what that is for.",
+        "",
+        "Written by `python -m converters.core_table > docs/core.md`; a test holds it to the classes.",
         "",
         "| | operators |",
         "|---|---|",

@@ -31,7 +31,9 @@ BOXES, SCORES = "boxes", "scores"
 """Names of the outputs before suppression."""
 PLUGIN, PLUGIN_DOMAIN = "EfficientNMS_TRT", "TRT"
 """TensorRT's plugin; its parser finds it by the operator's name, and onnx's checker wants a domain that is not its own."""
-_HEADS = ("_contrib_box_nms", "_contrib_MultiBoxDetection")
+MULTI_BOX = "_contrib_MultiBoxDetection"
+HEADS = ("_contrib_box_nms", MULTI_BOX)
+"""Operators that choose among boxes."""
 _PARTS = MOVING | {"slice_axis", "Concat", "Cast"}
 """Operators that may stand behind suppression: they take what it gives apart, or put it together again."""
 _ARITHMETIC = frozenset(
@@ -73,7 +75,7 @@ def before_suppression(graph: Graph, inference: Inference) -> Cut:
 
     Raises ConversionError where there is no suppression, and UnsupportedModel where what was found does not end in it as a
     detector does."""
-    heads = [n for n in graph.nodes if n.op is not None and n.op.name in _HEADS]
+    heads = [n for n in graph.nodes if n.op is not None and n.op.name in HEADS]
     if not heads:
         others = [n for n in graph.nodes if n.op is not None and n.op.name.endswith("Proposal")]
         found = "".join(f"; {n.name} ({n.op.name}) chooses regions for layers that follow" for n in others if n.op)
@@ -177,7 +179,7 @@ def _box_nms(head: Node, inference: Inference) -> tuple[Any, Any, Suppression]:
 
 
 _FORMS: dict[str, Callable[[Node, Inference], tuple[Any, Any, Suppression]]] = dict(
-    zip(_HEADS, (_box_nms, _multi_box), strict=True)
+    zip(HEADS, (_box_nms, _multi_box), strict=True)
 )
 
 

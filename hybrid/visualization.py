@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from .core.attrs import Int, Tuple
 from .core.shapes import from_legacy, is_known
-from .frontend.drawing import Drawing
+from .frontend.brief import briefly
+from .frontend.drawing import Drawing, kind_of
 from .ir.graph import Entry
 from .ir.infer import infer
 from .ir.weights import weights_by_reader
@@ -99,7 +100,8 @@ def print_summary(
     shape: shapes of the inputs by name. positions: where columns end, as parts of line_length or, when the last is above 1, in
     characters. Convolutions, FullyConnected, BatchNorm and Embedding are counted as MXNet counts them, by the channels before
     them; by their weights where the symbol says the shapes of these, as that of an imported network does. So are all others,
-    which MXNet counts as 0. Weights that several layers share are counted at the first of them.
+    which MXNet counts as 0. Weights that several layers share are counted at the first of them, and
+    running means and variances, which are no arguments but auxiliary states, nowhere: gluonnx inspect tells all of a file.
 
     Examples
     --------
@@ -196,6 +198,8 @@ def plot_network(
     dtype: Mapping[str, Any] | None = None,
     node_attrs: Mapping[str, str] | None = None,
     hide_weights: bool = True,
+    *,
+    brief: bool = False,
 ) -> Any:
     """A drawing of the network: a graphviz.Digraph where that package is installed, as in MXNet, else a Drawing of our own.
 
@@ -216,6 +220,11 @@ def plot_network(
         Graphviz attributes of all boxes, such as {"fixedsize": "false"}.
     hide_weights : bool
         Leave variables out that are named as weights are.
+    brief : bool
+        For deep networks, and not in MXNet: a layer with what follows it in a row (BatchNorm, Activation) is one box, and of
+        equal blocks in a row the first is drawn, with a box below that says how many more there are. What was joined is listed
+        under the pointer. Blocks are equal where operators, attributes and what is written at the arrows are: without shape
+        more of them.
 
     Raises
     ------
@@ -230,6 +239,9 @@ def plot_network(
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=10, name="fc")
     >>> drawing = mx.viz.plot_network(net, shape={"data": (1, 4)})
     >>> "fc" in drawing.source
+    True
+    >>> deep = mx.gluon.model_zoo.vision.resnet50_v1()(mx.sym.var("data"))
+    >>> "4 above, 4 times more" in mx.viz.plot_network(deep, brief=True).source
     True
 
     Source: MXNet visualization.plot_network."""
@@ -253,12 +265,11 @@ def plot_network(
         )
     box = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled"}
     box.update(node_attrs or {})
-    try:
-        from graphviz import Digraph  # type: ignore[import-not-found]
-    except ImportError:
-        dot: Any = Drawing(title)
-    else:
-        dot = Digraph(name=title, format=save_format)
+    if brief:
+        # so that a box without a size of its own fits its two lines
+        box = {k: v for k, v in box.items() if k in (node_attrs or {}) or k not in ("fixedsize", "width", "height")}
+    digraph = _digraph()
+    dot: Any = Drawing(title) if brief or digraph is None else digraph(name=title, format=save_format)
     hidden = set()
     for node in nodes:
         own = dict(box)
@@ -270,7 +281,7 @@ def plot_network(
                 continue
             own["shape"] = "oval"
         own["fillcolor"] = _COLORS[0 if node["op"] == "null" else _OF_OPERATOR.get(node["op"], 7)]
-        dot.node(name=node["name"], label=_label(node), **own)
+        dot.node(name=node["name"], label=_in_brief(node) if brief else _label(node), **own)
     for node in nodes:
         for place, *_ in node["inputs"]:
             source = nodes[place]
@@ -283,4 +294,33 @@ def plot_network(
             if key in types:
                 text += f"({types[key].__name__})"
             dot.edge(tail_name=node["name"], head_name=source["name"], dir="back", arrowtail="open", label=text)
+    if not brief:
+        return dot
+    dot.kinds = {node.name: kind_of(node) for node in symbol.graph.nodes if node.op is not None}
+    short = briefly(dot)
+    return short if digraph is None else _as_digraph(short, digraph(name=title, format=save_format))
+
+
+def _digraph() -> Any:
+    """Graphviz's class of graphs; None where the package is not installed."""
+    try:
+        from graphviz import Digraph  # type: ignore[import-not-found]
+    except ImportError:
+        return None
+    return Digraph
+
+
+def _in_brief(node: Mapping[str, Any]) -> str:
+    """Text in the box of a node whose name does not matter: operator, and what tells it from others."""
+    label = _label(node)
+    return label if "\n" in label or node["op"] == "null" else f"{node['op']}\n{node['name']}"
+
+
+def _as_digraph(drawing: Drawing, dot: Any) -> Any:
+    """A drawing in Graphviz's hands: two lines in a box, and all of what it stands for under the pointer."""
+    for name, (label, attributes) in drawing.boxes.items():
+        shown = "\n".join(label.split("\n")[:2])
+        dot.node(name=name, label=shown, tooltip=label, **attributes)
+    for giver, taker, label in drawing.edges:
+        dot.edge(tail_name=taker, head_name=giver, dir="back", arrowtail="open", label=label)
     return dot

@@ -13,8 +13,7 @@ import numpy as np
 from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 
-from ..models import Model, open_model
-from ..paths import is_onnx_file
+from ..models import Model, open_with
 from . import parameters
 from .folding import Fold, fold_of, fused_activation, settled
 from .matching import COMMUTATIVE, Matching, key, silent
@@ -141,7 +140,7 @@ def diff(a: Any, b: Any, *, params: Any = None) -> DiffResult:
     (True, 1)
     """
     start = time.perf_counter()
-    first, second = (m if isinstance(m, Model) else open_model(m, None if _is_onnx(m) else params) for m in (a, b))
+    first, second = (open_with(m, params) for m in (a, b))
     found = compare_networks(*networks_of(first, second))
     return DiffResult(
         *_labels(first, second),
@@ -158,14 +157,10 @@ def _labels(a: Model, b: Model) -> tuple[str, str]:
     """The names of two models, with those of their files where they would be one."""
     if a.name != b.name:
         return a.name, b.name
-    names = [m.path.name if m.path is not None else m.name for m in (a, b)]
+    names = [m.place.name if m.place is not None else m.name for m in (a, b)]
     if names[0] == names[1]:
-        names = [str(m.path) if m.path is not None else m.name for m in (a, b)]
+        names = [str(m.place) if m.place is not None else m.name for m in (a, b)]
     return names[0], names[1]
-
-
-def _is_onnx(source: Any) -> bool:
-    return is_onnx_file(source) or hasattr(source, "graph")
 
 
 def compare_networks(a: Network, b: Network, outer: dict[str, str] | None = None) -> Comparison:

@@ -17,9 +17,8 @@ from ..engines import Arrays, Engine, NativeEngine, engine_for
 from ..faces.notebook import listener
 from ..inputs import Inputs, as_specs
 from ..locate import first_divergence
-from ..models import BadInput, Model, described, open_model
+from ..models import BadInput, described, open_with
 from ..nodewise import NodewiseResult, node_by_node
-from ..paths import is_onnx_file
 from ..result import Case, Divergence, Progress
 from .causes import causes
 from .piece import Limit, Outcome, Piece, shrink, usual_limit
@@ -86,6 +85,7 @@ def reduce(
     output: str | os.PathLike[str],
     *,
     inputs: Inputs | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
     params: Any = None,
     seed: int = 0,
     tolerance: Tolerance | tuple[float, float] | None = None,
@@ -93,10 +93,10 @@ def reduce(
 ) -> ReduceResult:
     """Find the smallest part of two models that gives different numbers, and write it to a folder as ONNX's own tests are laid out.
 
-    a, b, inputs, params, seed, tolerance: as verify takes them. output: a folder that does not exist, is empty, or holds what
-    reduce wrote before. It gets model.onnx (b's part, or the ONNX model's where b is a symbol), test_data_set_0 with what goes in
-    and what the other side gives, that other side as files, README.md and repro.py, which needs onnxruntime only and ends with 1
-    while the difference is there. Raises BadInput where there is no difference, or the folder holds something else.
+    a, b, inputs, ranges, params, seed, tolerance: as verify takes them. output: a folder that does not exist, is empty, or holds
+    what reduce wrote before. It gets model.onnx (b's part, or the ONNX model's where b is a symbol), test_data_set_0 with what
+    goes in and what the other side gives, that other side as files, README.md and repro.py, which needs onnxruntime only and
+    ends with 1 while the difference is there. Raises BadInput where there is no difference, or the folder holds something else.
     progress: called with a text whenever something else begins.
 
     Examples
@@ -112,12 +112,10 @@ def reduce(
     start = time.perf_counter()
     tell = listener(progress)
     folder = check_folder(Path(output))
-    first, second = (
-        m if isinstance(m, Model) else open_model(m, None if _holds_parameters(m) else params) for m in (a, b)
-    )
+    first, second = (open_with(m, params) for m in (a, b))
     specs, arrays = as_specs(inputs)
     left, right = engine_for(first, specs), engine_for(second, specs)
-    case = make_case(left, right, specs, arrays, seed)
+    case = make_case(left, right, specs, arrays, seed, ranges=ranges)
     limits = as_tolerance(tolerance)
     piece, values, outcome, limit = _find(left, right, case, limits, tell)
     words = _causes(piece)
@@ -138,10 +136,6 @@ def write_repro(folder: Path, left: Engine, right: Engine, divergence: Divergenc
     names = left.model.name, right.model.name
     _write(folder, piece, values, outcome, limit, _causes(piece), names, lambda _text: None)
     return folder
-
-
-def _holds_parameters(source: Any) -> bool:
-    return is_onnx_file(source) or hasattr(source, "opset_import")
 
 
 def _ours_first(left: Engine, right: Engine) -> tuple[Engine, Engine]:

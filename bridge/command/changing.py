@@ -12,18 +12,18 @@ import bridge
 from ..change.table import diff_table, reduce_table
 from ..models import open_with
 from ..runtime import TIME_LIMIT
+from .groups import grouped
 from .options import (
     AsJson,
     Atol,
-    FeedsOption,
-    InputOption,
+    Feeding,
     Report,
     Rtol,
     Scaled,
     Seed,
     TimeLimit,
     as_limits,
-    read_inputs,
+    read_feeding,
 )
 from .shell import NOT_EQUIVALENT, errors, print_result, progress
 
@@ -44,13 +44,14 @@ def diff(
         raise typer.Exit(status)
 
 
+@grouped
 def reduce(
     a: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
     b: Annotated[str, typer.Argument(help="The other one.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write; it holds nothing else.")],
     params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
-    input: InputOption = None,
-    inputs: FeedsOption = None,
+    *,
+    feeding: Feeding,
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
@@ -65,7 +66,8 @@ def reduce(
             first,
             b,
             output,
-            inputs=read_inputs(first, input, inputs),
+            inputs=read_feeding(first, feeding),
+            ranges=feeding.ranges,
             params=params,
             seed=seed,
             tolerance=as_limits(atol, rtol, scaled),

@@ -10,26 +10,29 @@ import typer
 import bridge
 
 from ..faces.blocks import TONES, Column, Grid, Line, Page
-from ..inputs import Feeds, load_feeds, parse_inputs
+from ..inputs import Feeds
 from ..matrix import MatrixResult
-from ..models import names_to_fill, open_with
+from ..models import open_with
+from ..paths import BadInput
 from ..printable import clean
 from ..runners import SPECS
 from ..runtime import TIME_LIMIT
-from .options import AsJson, Atol, FeedsOption, InputOption, Report, Rtol, Scaled, Seed, TimeLimit, as_limits
+from .groups import grouped
+from .options import AsJson, Atol, Feeding, Report, Rtol, Scaled, Seed, TimeLimit, as_limits, read_feeding
 from .shell import NOT_EQUIVALENT, errors, print_result, progress
 
 SHOWN = 10  # reasons below the table
 
 
+@grouped
 def matrix(
     models: Annotated[
         list[str], typer.Argument(help="Symbol files, prefixes, ONNX files; recordings (.npz) are rows by themselves.")
     ],
     runners: Annotated[str, typer.Option(help=f"Separated by commas: {SPECS}.")] = "gluonnx,gluonnx:plain,onnxruntime",
     params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
-    input: InputOption = None,
-    inputs: FeedsOption = None,
+    *,
+    feeding: Feeding,
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
@@ -41,15 +44,15 @@ def matrix(
     """Run models on several runners with the same inputs; compare all with all. Exit status 1 where some differ."""
     with errors(as_json, report_to), progress(as_json) as tell:
         opened = [m if m.endswith(".npz") else open_with(m, params) for m in models]
-        given = Feeds(parse_inputs(input or ()))
-        if inputs is not None:
-            named = [m for m in opened if not isinstance(m, str)]
-            arrays = load_feeds(inputs, names_to_fill(named[0], given) if named else [])
-            given = Feeds({**given, **arrays}, arrays.sources)
+        first = next((m for m in opened if not isinstance(m, str)), None)
+        if first is None and feeding != Feeding():
+            raise BadInput("recordings hold their inputs; give others beside a model alone")
+        given = Feeds() if first is None else read_feeding(first, feeding)
         result = bridge.matrix(
             opened,
             [r.strip() for r in runners.split(",") if r.strip()],
             inputs=given or None,
+            ranges=feeding.ranges,
             params=params,
             seed=seed,
             tolerance=as_limits(atol, rtol, scaled),

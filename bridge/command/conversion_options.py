@@ -26,9 +26,12 @@ External = Annotated[
         rich_help_panel=SWITCHES,
     ),
 ]
-Free = Annotated[list[str] | None, typer.Option(help="A parameter that is to be an input. May be repeated.")]
+Free = Annotated[
+    list[str] | None, typer.Option(help="A parameter that is to be an input. May be repeated, or with commas.")
+]
 Rename = Annotated[
-    list[str] | None, typer.Option(help="OLD=NEW: another name for an input or output. May be repeated.")
+    list[str] | None,
+    typer.Option(help="OLD=NEW: another name for an input or output. May be repeated, or with commas."),
 ]
 
 

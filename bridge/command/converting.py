@@ -71,7 +71,7 @@ def convert(
         convert_to = bridge.convert if wanted is None else functools.partial(bridge.convert_in, wanted)
         model = bridge.open_model(symbol, params, foreign=True)
         told = read_conversion(model, feeding, options, before, behind, comparing)
-        target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
+        target = output if output is not None else (model.place or Path(model.name)).with_name(f"{model.name}.onnx")
         target = target if target.suffix or target.is_dir() else target.with_name(f"{target.name}.onnx")
         for place in (target, target.with_name(f"{target.name}.data"))[: 2 if options.external_data else 1]:
             check_target(place, feeding.inputs, comparing.expected, behind.labels, *comparing.also or ())

@@ -22,6 +22,8 @@ from ..runtime import TIME_LIMIT
 SWITCHES = "On and off"
 """The group of options that have a form with no-: beside others they would take a column of every line of the help."""
 
+MORE_PICTURES = "more pictures than one batch; give fewer, or a larger batch (--input)"
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 InputOption = Annotated[
     list[str] | None, typer.Option("--input", help="NAME:D1,D2,...[:DTYPE], such as data:1,3,224,224. May be repeated.")
@@ -50,7 +52,8 @@ OpsetOption = Annotated[
     ),
 ]
 OutputsOption = Annotated[
-    list[str] | None, typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated.")
+    list[str] | None,
+    typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated, or with commas."),
 ]
 
 
@@ -152,6 +155,15 @@ def read_images(
     sets = load_images(image, model, inputs=given, ranges=ranges, together=together)
     first, *further = (Feeds({**given, **each}, {**given.sources, **each.sources}) for each in sets)
     return first, further
+
+
+def read_feeding(model: Model, feeding: Feeding) -> Feeds:
+    """Read what a model is fed with where that is one batch. Raises BadInput."""
+    given = read_inputs(model, feeding.input, feeding.inputs)
+    found, further = read_images(model, feeding.image, given, feeding.ranges, together=True)
+    if further:
+        raise BadInput(MORE_PICTURES)
+    return found
 
 
 def as_limits(atol: float | None, rtol: float | None, scaled: bool) -> Tolerance | None:

@@ -53,6 +53,14 @@ Crop = Annotated[str | None, typer.Option(help="HEIGHTxWIDTH of the middle that 
 PreprocessInput = Annotated[
     str | None, typer.Option(help="The input that takes pictures, of several.", rich_help_panel=BEFORE)
 ]
+Twice = Annotated[
+    bool,
+    typer.Option(
+        "--twice",
+        help="Insist on --unit, --mean, --scale, --std where the network does that by itself.",
+        rich_help_panel=BEFORE,
+    ),
+]
 Softmax = Annotated[bool, typer.Option("--softmax", help="Scores become probabilities.", rich_help_panel=BEHIND)]
 Argmax = Annotated[bool, typer.Option("--argmax", help="The best class in place of scores.", rich_help_panel=BEHIND)]
 TopK = Annotated[
@@ -80,12 +88,17 @@ DynamicOption = Annotated[
 
 def read_dynamic(texts: Sequence[str] | None, batch: int | None) -> tuple[Dynamic, int | str | None]:
     """Read --dynamic and --batch: dynamic axes by name, and what becomes of the batch axis. Raises BadInput."""
-    named = [t for t in texts or () if t != BATCH]
-    if len(named) == len(texts or ()):
-        return parse_dynamic(named), batch
+    named, words = [], []
+    for text in texts or ():
+        first, *rest = text.split(",", 1)
+        words += [first] if first == BATCH else []
+        named += rest if first == BATCH else [text]
+    axes = parse_dynamic(named, [BATCH])
+    if not words:
+        return axes, batch
     if batch is not None:
         raise BadInput(f"got --batch {batch} and --dynamic batch, wanted one of them")
-    return parse_dynamic(named), BATCH
+    return axes, BATCH
 
 
 @dataclass(frozen=True)
@@ -102,6 +115,7 @@ class Before:
     resize: Resize = None
     crop: Crop = None
     preprocess_input: PreprocessInput = None
+    twice: Twice = False
 
     def read(self) -> Preprocess | None:
         """Read them; None where they ask for nothing. Raises BadInput."""
@@ -116,7 +130,10 @@ class Before:
             scale=parse_numbers("scale", self.scale),
             std=parse_numbers("std", self.std),
             input=self.preprocess_input,
+            twice=self.twice,
         )
+        if self.twice and not any((self.unit, self.mean, self.scale, self.std)):
+            raise BadInput("--twice insists on --unit, --mean, --scale or --std: add one of them, or leave it out")
         if self.preprocess_input is not None and not found:
             raise BadInput(
                 "--preprocess-input says where, and nothing says what: add --uint8, --mean, --layout or others"

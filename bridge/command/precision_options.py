@@ -52,7 +52,8 @@ Weights = Annotated[
 KeepFloat = Annotated[
     list[str] | None,
     typer.Option(
-        "--keep-float", metavar="NODE|OP", help="A node or an ONNX operator that stays in float32. May be repeated.",
+        "--keep-float", metavar="NODE|OP",
+        help="A node or an ONNX operator that stays in float32. May be repeated, or with commas.",
         rich_help_panel=GROUP,
     ),
 ]  # fmt: skip

@@ -10,15 +10,13 @@ import typer
 import bridge
 
 from .. import report
+from ..draws import parse_kinds
 from ..inputs import Feeds, parse_inputs, parse_ranges, sources_of
 from ..models import BadInput
-from ..recorded import feeds_of
+from ..recorded import feeds_of, script_for_mxnet
 from ..runtime import TIME_LIMIT
-from .options import AsJson, InputOption, OutputsOption, Seed, TimeLimit
+from .options import AsJson, ImageOption, InputOption, OutputsOption, RangeOption, Seed, TimeLimit, read_images
 from .shell import errors, print_result, progress
-
-SCRIPT = Path(__file__).parents[1] / "scripts" / "record_with_mxnet.py"
-"""The program for the machine that has MXNet."""
 
 
 def record(
@@ -30,10 +28,13 @@ def record(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The .npz; by default MODEL.npz.")] = None,
     input: InputOption = None,
-    range: Annotated[
-        list[str] | None, typer.Option(help="NAME:LOW,HIGH of drawn numbers, such as data:0,255. May be repeated.")
-    ] = None,
+    image: ImageOption = None,
+    range: RangeOption = None,
     runs: Annotated[int, typer.Option(min=1, help="How many sets of drawn inputs.")] = 1,
+    draws: Annotated[
+        list[str] | None,
+        typer.Option(help="Kinds of draws: expected, wide, edges; by default all. May be repeated, or with commas."),
+    ] = None,
     engine: Annotated[str | None, typer.Option(help="native or onnxruntime; by default what the model is for.")] = None,
     outputs: OutputsOption = None,
     seed: Seed = 0,
@@ -48,7 +49,7 @@ def record(
         with errors(as_json):
             if as_json:
                 raise BadInput("--script prints a program, where --json is one object: give one of them")
-        typer.echo(SCRIPT.read_text(encoding="utf-8"), nl=False)
+        typer.echo(script_for_mxnet(), nl=False)
         return
     with errors(as_json), progress(as_json) as tell:
         if model is None:
@@ -61,11 +62,18 @@ def record(
             if inputs
             else (drawn or None)
         )
-        if not inputs and runs > 1:
+        if image:
+            sets = [
+                read_images(opened, image, each, parse_ranges(range or ()))
+                for each in (given if inputs else [Feeds(drawn)])
+            ]
+            given = [each for first, further in sets for each in (first, *further)]
+        elif not inputs and runs > 1:
             given = [drawn] * runs
-        target = output if output is not None else (opened.path or Path(opened.name)).with_name(f"{opened.name}.npz")
+        target = output if output is not None else (opened.place or Path(opened.name)).with_name(f"{opened.name}.npz")
         asked: Any = {"engine": engine, "outputs": outputs}  # run checks them
         ranges = parse_ranges(range or ())
-        kept = bridge.record(opened, given, target, ranges=ranges, seed=seed, **asked)
+        kinds = parse_kinds(draws)
+        kept = bridge.record(opened, given, target, ranges=ranges, draws=kinds, seed=seed, **asked)
     with errors(as_json):
         print_result(kept.as_dict(), as_json, lambda: report.recording_table(kept))

@@ -20,11 +20,15 @@ from ..job import check_target
 from ..models import described, open_with
 from ..opsets import parse_opset
 from ..paths import BadInput, file_of
+from ..pipeline.detections import rows_of
 from ..pipeline.labels import labels_of, ranked
 from ..runtime import TIME_LIMIT
+from .groups import grouped
 from .options import (
+    MORE_PICTURES,
     AsJson,
     Atol,
+    Feeding,
     FeedsOption,
     ImageOption,
     InputOption,
@@ -39,8 +43,8 @@ from .options import (
     Seed,
     TimeLimit,
     as_limits,
+    read_feeding,
     read_images,
-    read_inputs,
 )
 from .shell import BAD_INPUT, NOT_EQUIVALENT, errors, print_result, progress
 
@@ -54,7 +58,10 @@ def inspect(
         bool,
         typer.Option("--operators", help="The table of operators instead: of the model's, or of all without a model."),
     ] = False,
-    nodes: Annotated[bool, typer.Option("--nodes", help="The table of nodes instead: places for --outputs.")] = False,
+    nodes: Annotated[
+        bool,
+        typer.Option("--nodes", help="The table of nodes instead: shapes, parameters, places for --outputs."),
+    ] = False,
     match: Annotated[
         str | None, typer.Option(help="With --nodes: those with this text in their name, operator or outputs.")
     ] = None,
@@ -126,7 +133,7 @@ def run(
             shapes = Feeds({**parse_inputs(input or ()), **feeds}, feeds.sources)
             read, left = read_images(opened, image, shapes, parse_ranges(range or ()), together=True)
             if left:
-                raise BadInput("more pictures than one batch; give fewer, or a larger batch (--input)")
+                raise BadInput(MORE_PICTURES)
             feeds = Feeds({n: a for n, a in read.items() if isinstance(a, np.ndarray)}, read.sources)
         asked: Any = {"engine": engine, "outputs": outputs, "precision": precision}  # run checks them
         if compiled:
@@ -144,17 +151,19 @@ def run(
             {} if cost is None else {"precision": cost.as_dict()}
         )
         names = () if opened.proto is None else labels_of(opened.proto)
-        best = ranked(results, names)
+        rows = rows_of(opened)
+        best = ranked(results, names, rows)
         told |= {"ranked": [{"output": n, "text": text} for n, text in best]} if best else {}
-        print_result(told, as_json, lambda: report.arrays(results, cost, names))
+        print_result(told, as_json, lambda: report.arrays(results, cost, names, rows))
 
 
+@grouped
 def compile_(
     model: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
     params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="By default MODEL.gluonnx.")] = None,
-    input: InputOption = None,
-    inputs: FeedsOption = None,
+    *,
+    feeding: Feeding,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -162,17 +171,18 @@ def compile_(
     with errors(as_json), progress(as_json) as tell:
         opened = bridge.open_model(model, params)
         tell(f"compiling {opened.name}")
-        specs = read_inputs(opened, input, inputs)
-        result = bridge.compile(model, params=params, inputs=specs, output=output, seed=seed)
+        specs = read_feeding(opened, feeding)
+        result = bridge.compile(model, params=params, inputs=specs, output=output, seed=seed, ranges=feeding.ranges)
     with errors(as_json):
         print_result(result.as_dict(), as_json, lambda: report.compile_table(result))
 
 
+@grouped
 def bench(
     models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Symbol files, prefixes or ONNX files.")],
     params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
-    input: InputOption = None,
-    inputs: FeedsOption = None,
+    *,
+    feeding: Feeding,
     batch: Annotated[int | None, typer.Option(min=1, help="The first size of every input.")] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Of both engines; by default as many as ours uses.")
@@ -196,7 +206,8 @@ def bench(
             results.append(
                 bridge.bench(
                     model,
-                    inputs=read_inputs(model, input, inputs),
+                    inputs=read_feeding(model, feeding),
+                    ranges=feeding.ranges,
                     batch=batch,
                     threads=threads,
                     seconds=seconds,

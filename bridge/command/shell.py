@@ -74,9 +74,9 @@ def _unread() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def fail_of_usage(text: str, status: int) -> None:
-    """Print as JSON what is wrong with a command line."""
-    _fail(text, address(BadInput(text)), True, status)
+def fail_of_usage(text: str, as_json: bool, status: int) -> None:
+    """Print what is wrong with a command line."""
+    _fail(text, address(BadInput(text)), as_json, status)
 
 
 @contextmanager

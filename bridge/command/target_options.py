@@ -15,7 +15,7 @@ TargetOption = Annotated[
     typer.Option(
         "--target",
         help="Where the file is deployed, such as openvino: it is written in the forms that this takes, and run there where it is "
-        "installed (gluonnx targets lists them). May be repeated.",
+        "installed (gluonnx targets lists them). May be repeated, or with commas.",
     ),
 ]
 VerifyTargetOption = Annotated[
@@ -23,7 +23,7 @@ VerifyTargetOption = Annotated[
     typer.Option(
         "--target",
         help="Run one ONNX file where it is deployed, or look at its nodes where that is not installed; all for every target. "
-        "May be repeated.",
+        "May be repeated, or with commas.",
     ),
 ]
 
@@ -45,11 +45,13 @@ def targets_page(result: TargetsResult) -> Page:
         reason = f"at {o.node} ({o.operator}): {o.reason}" if o.node else o.reason
         error = "" if o.error is None else f"{o.error:.1e}"
         rows.append([o.target, Line(o.verdict, TONES.get(o.verdict, "warn")), error, o.release or "(not run)", reason])
-    run = [o for o in result.outcomes if o.release]
-    agree = sum(o.verdict == AGREES for o in run)
-    verdict = f"{agree} of {len(run)} that were run agree"
+    run, fitting = len(result.run), [o.target for o in result.outcomes if o.verdict == FITS]
+    agree = sum(o.verdict == AGREES for o in result.outcomes)
+    verdict = f"{agree} of {run} that were run agree" if run else "nothing was run, so no numbers were compared"
     if result.wrong:
         verdict += f"; other numbers on {', '.join(result.wrong)}"
-    tone: Tone = "bad" if result.wrong else "good" if agree == len(run) else "warn"
+    if fitting:
+        verdict += f"; not run, fitting by the profile alone: {', '.join(fitting)}"
+    tone: Tone = "bad" if result.wrong else "good" if run and agree == run else "warn"
     note = Line("off by: of the largest number of the output; fits: by the profile alone, where it is not run", "dim")
     return Page(f"{result.model} where it is deployed", [Grid(columns, rows), note, Line(verdict, tone)], verdict, tone)

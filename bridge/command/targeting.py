@@ -10,7 +10,7 @@ from ..faces.blocks import Column, Facts, Grid, Line, Page
 from ..paths import BadInput
 from ..printable import clean
 from ..targets.place import Place, how_to_install, place_of, python_of, variable_of, wanted
-from ..targets.profile import Profile, profile_of, profiles
+from ..targets.profile import Profile, newest_releases, profile_of, profiles
 from .options import AsJson
 from .shell import errors, print_result
 
@@ -58,6 +58,7 @@ def _facts(profile: Profile) -> dict[str, Any]:
         "rounding": profile.rounding,
         "adapter": profile.adapter or None,
         "install": profile.install or None,
+        "not_run": profile.not_run or None,
         "sources": list(profile.sources),
     }
 
@@ -87,7 +88,9 @@ def _listed(told: list[dict[str, Any]]) -> Page:
             here = Line("not run here", "dim")
         first, last = each["opsets"]
         rows.append([each["name"], each["description"], f"{first} to {last}", str(each["ir"]), here])
+    newest = [f"{engine} is {name}, the newest" for engine, name in newest_releases().items()]
     notes = [
+        Line(f"{'; '.join(newest)}.", "dim"),
         Line(
             "gluonnx convert MODEL --target NAME writes for one; gluonnx verify FILE.onnx --target all tries one file on all.",
             "dim",

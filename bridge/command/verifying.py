@@ -12,10 +12,11 @@ import bridge
 from .. import report
 from ..inputs import parse_names
 from ..models import open_with
-from ..paths import BadInput
+from ..paths import BadInput, names_in
+from ..pipeline.preprocess import taken_by
 from .groups import grouped
-from .options import Comparing, Feeding, General, OutputsOption, read_images, read_inputs
-from .shell import NOT_EQUIVALENT, RUNTIME, errors, print_result, progress, status_of
+from .options import SWITCHES, Comparing, Feeding, General, OutputsOption, read_feeding, read_images, read_inputs
+from .shell import NOT_EQUIVALENT, RUNTIME, SAYS_LITTLE, errors, print_result, progress, status_of
 from .target_options import VerifyTargetOption, targets_page
 
 
@@ -26,10 +27,19 @@ def verify(
     params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
     map: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=NAME: the first model's name of an input and the second's. May be repeated."),
+        typer.Option(
+            help="NAME=NAME: the first model's name of an input and the second's. May be repeated, or with commas."
+        ),
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="How many draws of what the models expect.")] = 1,
     outputs: OutputsOption = None,
+    steps: Annotated[
+        bool,
+        typer.Option(
+            help="Put what the file does with pictures and scores, by its metadata, around the network beside it.",
+            rich_help_panel=SWITCHES,
+        ),
+    ] = True,
     target: VerifyTargetOption = None,
     *,
     feeding: Feeding,
@@ -40,30 +50,40 @@ def verify(
     as_json, report_to = general.as_json, general.report_to
     with errors(as_json, report_to), progress(as_json) as tell:
         ranges = feeding.ranges
-        if target:
+        if target := names_in(target):
             if b is not None or comparing.expected is not None:
                 raise BadInput(
                     "--target runs one ONNX file beside our engine: leave out the second model and --expected"
                 )
             first = bridge.open_model(a)
-            sizes = read_inputs(first, feeding.input, feeding.inputs)
-            told = {"inputs": sizes, "seed": comparing.seed, "ranges": ranges, "tolerance": comparing.tolerance}
+            told = {
+                "inputs": read_feeding(first, feeding),
+                "seed": comparing.seed,
+                "ranges": ranges,
+                "tolerance": comparing.tolerance,
+            }
             on_targets = bridge.verify_targets(first, target, progress=tell, **told)
             status = NOT_EQUIVALENT if on_targets.wrong else RUNTIME if on_targets.failed and "all" not in target else 0
+            if not status and not on_targets.run:  # what fits by its profile proves no numbers
+                status = SAYS_LITTLE
             print_result(on_targets.as_dict(), as_json, lambda: targets_page(on_targets), report_to, status=status)
             raise typer.Exit(status)
         first = open_with(a, params)
         second = None if b is None else open_with(b, params)
-        specs, pictures = read_images(first, feeding.image, read_inputs(first, feeding.input, feeding.inputs), ranges)
+        # inputs are those of the file where one prepares pictures itself, which the network beside it then does too
+        carried = steps and second is not None and taken_by(second.proto) and not taken_by(first.proto)
+        fed = second if carried and second is not None else first
+        specs, pictures = read_images(fed, feeding.image, read_inputs(fed, feeding.input, feeding.inputs), ranges)
         result = bridge.verify(
             first,
             second,
             inputs=specs,
             names=parse_names(map or ()),
             ranges=ranges,
-            **comparing.read(first, specs, pictures),
+            **comparing.read(fed, specs, pictures),
             runs=runs,
             outputs=outputs,
+            steps=steps,
             layers=report_to is not None,
             progress=tell,
         )

@@ -15,6 +15,7 @@ from converters.training import training_form
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
+from hybrid.core.shapes import is_known
 from hybrid.ir.graph import Entry
 from hybrid.passes.strip_labels import label_names
 
@@ -22,17 +23,19 @@ from ..batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
 from ..cases import samplers
 from ..detectors import Detector, without_suppression
 from ..domains import numbers_taken
-from ..expected import fed, with_inputs
+from ..engines import NativeEngine
+from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
 from ..inputs import Inputs, as_specs, in_old_names, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
-from ..paths import one_or_more
+from ..paths import names_in, one_or_more
+from ..pipeline import detections
 from ..pipeline.labels import as_metadata
-from ..pipeline.postprocess import postprocessed
+from ..pipeline.postprocess import as_facts, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import Recording, load_recording
 from ..renaming import with_new_names
-from ..settle import freed, held_inputs, settle_inputs
+from ..settle import freed, held_inputs, settle_inputs, smaller_than_a_cell, told_beside, unvarying
 from .asked import Proof, Wanted
 
 
@@ -94,11 +97,12 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     recording = _recording(model, wanted, proof)
     given = loaded(wanted.inputs, model) if recording is None else fed(recording, model)
     specs, arrays = as_specs(given)
+    beside = told_beside(model, specs)
     if not wanted.training:
         model = model.inferring(specs)
-    model, stored = freed(model, one_or_more(wanted.free) or ())
+    model, stored = freed(model, names_in(wanted.free, model.params))
     specs, axes = stored | specs, wanted.dynamic
-    facts = as_metadata(wanted.postprocess.labels) if wanted.postprocess else {}
+    facts = as_metadata(wanted.postprocess.labels) | as_facts(wanted.postprocess) if wanted.postprocess else {}
     if wanted.preprocess:
         prepared = preprocessed(model, wanted.preprocess, specs, axes, proof.ranges or {})
         model, specs, axes = prepared[:3]
@@ -108,6 +112,9 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     if wanted.postprocess:
         model = postprocessed(model, wanted.postprocess, specs)
     model, names = with_new_names(model, wanted.rename)
+    if recording is not None:
+        hold_sizes_taken(recording, specs, axes)
+        check_pairs(recording, NativeEngine(model, specs))
     if forms.nan_guards is False:  # what lies beyond is left to the runtime
         proof = dataclasses.replace(proof, draws=[kind for kind in proof.draws if kind != "edges"])
     detector = None
@@ -116,8 +123,12 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
             model, forms, specs, training=wanted.training, recorded=recording is not None
         )
         facts |= detector.facts
+    elif model.graph is not None:
+        facts |= detections.as_metadata(model.graph)
     also = [loaded(each, model) for each in one_or_more(proof.also)]
     warnings = (
+        *beside,
+        *smaller_than_a_cell(model, specs),
         *_warnings(model),
         *_ids_as_floats(model, specs, as_specs(given)[0]),
         *(() if detector is None else (detector.note,)),
@@ -162,15 +173,27 @@ def _recording(model: Model, wanted: Wanted, proof: Proof) -> Recording | None:
         raise BadInput(*problems)
     if isinstance(wanted.batch, str) and wanted.batch != BATCH:
         raise BadInput(f"batch: got {wanted.batch!r}, wanted a size, or {BATCH!r} for one that stays open")
-    recording = None if proof.expected is None else with_inputs(load_recording(proof.expected), wanted.inputs, model)
+    recording = (
+        None
+        if proof.expected is None
+        else with_inputs(
+            load_recording(proof.expected), wanted.inputs, model, lambda name, axis: _is_open(wanted, name, axis)
+        )
+    )
     if recording is not None and (wanted.training or not proof.wanted):
         raise BadInput("recorded outputs are those of inference, verified: convert without --training and --no-verify")
-    if (wanted.preprocess or wanted.postprocess) and (recording is not None or wanted.training):
+    changed = wanted.preprocess or (wanted.postprocess and (wanted.postprocess.computes or wanted.training))
+    if changed and (recording is not None or wanted.training):
         raise BadInput(
             "pre- and post-processing belong to the file that is deployed: convert without --training, and compare recorded "
             "outputs with a file that holds the network alone"
         )
     return recording
+
+
+def _is_open(wanted: Wanted, name: str, axis: int) -> bool:
+    """True for an axis that is left open; of a batch that is, it is taken for the first."""
+    return axis in wanted.dynamic.get(name, {}) or (wanted.batch == BATCH and axis == 0)
 
 
 def _sized(
@@ -185,6 +208,10 @@ def _sized(
         specs = settle_inputs(model, fixed_batch(model, specs, given, dynamic, batch), dynamic)
     elif batch is not None:
         dynamic = dynamic_batch(model, specs, dynamic)
+    if dynamic and all(is_known(s.shape) for s in specs.values()):
+        problems = unvarying(model, other_sizes(specs, dynamic), dynamic)
+        if problems:
+            raise BadInput(*problems)
     return specs, dynamic
 
 

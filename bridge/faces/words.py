@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from ..compare import Difference
-from ..result import GROWN, Divergence, Layer, ModelFile, VerifyResult, run_of
+from ..result import GROWN, Divergence, Layer, ModelFile, VerifyResult
 from .blocks import Tone
 
 MEANINGS = {
     "local": "the node itself computes something else from the same values",
     "accumulated": "the node is right by itself; what differs has grown before it (--atol, --rtol accept it), or swapped near ties "
     "if the node ranks or selects (try another --seed, and verify what it reads: --outputs)",
+    "inexact": "the models are the same here, and a runtime rounds more than float32 has to; what follows magnifies it (--atol, "
+    "--rtol accept it)",
     "unknown": "the node could not be run alone",
 }
 LEVELS = (-8.0, 0.0)
@@ -146,7 +148,7 @@ def worst(result: VerifyResult) -> str:
         return ""
     by_run: dict[int, list[str]] = {}
     for d in result.differences:
-        if (index := run_of(result, d)) is not None:
+        if (index := result.run_of.get(d.name)) is not None:
             by_run.setdefault(index, []).append(d.name)
     if not by_run:
         return ""
@@ -248,6 +250,8 @@ def statistics(found: dict[str, Any]) -> str:
 
 def reason(found: Divergence) -> str:
     """The numbers that the first difference is known by."""
+    if found.inexact:
+        return found.inexact
     d = found.local if found.local is not None and not found.local.equal else found.accumulated
     return f"{d.reason} (max abs {small(d.max_abs)})" if d.compared else d.reason
 

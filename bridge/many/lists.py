@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..job import check_target
-from ..paths import BadInput, file_of, symbols_of
+from ..paths import BadInput, file_of, no_file, symbols_of
 from ..plugins import find_plugin
+from ..usage import told as told_of
 from .children import Task
 from .notes import NOTES, read_with
 
@@ -143,7 +144,7 @@ def _job(command: Any, where: str, words: list[str], folder: str, common: Sequen
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        raise BadInput(error.format_message()) from None  # type: ignore[attr-defined]  # asked for above
+        raise BadInput(told_of(error)) from None
     told = context.params
     for name in OF_ALL:
         if context.get_parameter_source(name).name == "COMMANDLINE":
@@ -165,7 +166,7 @@ def _job(command: Any, where: str, words: list[str], folder: str, common: Sequen
         for option in ("inputs", "expected")
         if (o := told.get(option)) is not None and not o.exists()
     ]
-    missing += [f"{o}: no such file" for o in told.get("also") or () if not o.exists()]
+    missing += [no_file(o) for o in told.get("also") or () if not o.exists()]
     for plugin in told["plugin"] or ():
         try:
             find_plugin(plugin)

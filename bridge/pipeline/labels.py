@@ -18,6 +18,7 @@ from hybrid.core.error import FormatError, MissingFile
 from hybrid.formats.files import lines
 
 from ..paths import BadInput
+from . import detections
 
 KEY = "names"
 LONGEST = 1 << 22
@@ -64,14 +65,18 @@ def labels_of(proto: onnx.ModelProto) -> tuple[str, ...]:
     return ()
 
 
-def ranked(results: Mapping[str, Any], labels: Sequence[str]) -> list[tuple[str, str]]:
+def ranked(results: Mapping[str, Any], labels: Sequence[str], rows_of: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Words for outputs that are of classes, by the output and its row: the best of scores as long as there are names, and names of
-    whole numbers. Nothing of outputs that are something else."""
-    if not labels:
-        return []
+    whole numbers; of rows of detections (rows_of: which outputs hold such) the likeliest, with names where there are some. Nothing
+    of outputs that are something else."""
     out = []
     for name, value in results.items():
+        if name in rows_of:
+            out += detections.told(name, value, labels)
+            continue
         array = np.asarray(value)
+        if not labels:
+            continue
         if not array.size or array.ndim > 2:
             continue
         rows = array.reshape(1, -1) if array.ndim < 2 else array

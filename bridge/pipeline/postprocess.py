@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from converters.names import Names, kept_names, name_outputs
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, show
-from hybrid.ir.graph import Entry, Graph
+from hybrid.ir.graph import Entry, Graph, Node
 
 from ..models import Model
 from ..paths import BadInput, listed
+from .detections import ROWS, detector_of, is_of_rows
 from .nodes import apply
 
+KEY = "gluonnx.postprocess"
 SOFTMAXES = (
     "SoftmaxOutput",
     "softmax",
@@ -53,8 +56,26 @@ class Postprocess:
     axis: int | None = None
     """The axis along which the classes are; by default 1, of three axes it has to be said."""
 
+    @property
+    def computes(self) -> bool:
+        """True where outputs become others, rather than get names of their classes alone.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> gluonnx.Postprocess(labels=("cat", "dog")).computes, gluonnx.Postprocess(top_k=1).computes
+        (False, True)
+        """
+        return self.softmax or self.argmax or self.top_k is not None
+
     def __bool__(self) -> bool:
-        return self.softmax or self.argmax or self.top_k is not None or bool(self.labels)
+        return self.computes or bool(self.labels)
+
+
+def as_facts(wanted: Postprocess) -> dict[str, str]:
+    """The member of a file's metadata that says what it does behind its network; none where it does nothing there."""
+    steps = {n: v for n, v in asdict(wanted).items() if n != "labels" and v not in (None, False)}
+    return {KEY: json.dumps(steps, sort_keys=True)} if steps.keys() & {"softmax", "argmax", "top_k"} else {}
 
 
 def postprocessed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> Model:
@@ -65,8 +86,18 @@ def postprocessed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) 
     if wanted.top_k is not None and wanted.top_k < 1:
         raise BadInput(f"top-k: got {wanted.top_k}, wanted 1 or more")
     graph = model.graph
+    if wanted.labels and not wanted.computes and wanted.axis is None:
+        found = detector_of(model, specs, wanted.output)
+        if found is not None:
+            _hold_names(wanted.labels, *found)
+            return model
     place = _output(model, wanted)
     entry = graph.outputs[place]
+    if is_of_rows(entry):
+        raise BadInput(
+            f"{entry.name} holds {ROWS}, and softmax, argmax and top-k want scores of classes: leave them out (--labels alone "
+            "names the classes), or name another output with --postprocess-output"
+        )
     shape = model.infer(specs).spec(entry).shape
     axis = _axis(entry, shape, wanted)
     count = UNKNOWN if shape is None else shape[axis]
@@ -81,7 +112,7 @@ def postprocessed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) 
         )
     if problems:
         raise BadInput(*problems)
-    if not (wanted.softmax or wanted.argmax or wanted.top_k is not None):
+    if not wanted.computes:
         return model
     names = Names([o for n in graph.nodes for o in (n.name, *n.outputs)] + list(model.params))
     base = kept_names(graph).get(entry.name, entry.name).removesuffix("_output")
@@ -102,6 +133,16 @@ def postprocessed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) 
     made = Graph([*graph.outputs[:place], *behind, *graph.outputs[place + 1 :]])
     made = name_outputs(made, ends) if ends else made
     return replace(model, graph=made, names=kept_names(made))
+
+
+def _hold_names(labels: Sequence[str], head: Node, count: int | None) -> None:
+    """Raise BadInput for other names than a detector has classes."""
+    if count is not None and count != len(labels):
+        kind = "" if head.op is None else head.op.name
+        raise BadInput(
+            f"labels: got {len(labels)} names for {count} classes that {head.name} ({kind}) tells apart; the background is none of "
+            "them, so it gets no line"
+        )
 
 
 def _output(model: Model, wanted: Postprocess) -> int:

@@ -25,15 +25,18 @@ from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.resample import LINEAR
 from hybrid.passes.strip_labels import label_names
 
-from ..domains import PIXELS, expected
+from ..domains import PIXELS, expected, stem_of
+from ..fitting import fitting_side
 from ..models import Model, split_inputs
 from ..paths import BadInput, listed
-from ..settle import first_layer, with_sizes_beside
+from ..settle import first_layer, unknown_names, with_sizes_beside
 from .nodes import apply
 
 KEY = "gluonnx.preprocess"
 TWICE = 16
 """The largest number that a network expects, from which on it makes small numbers of pixels by itself."""
+NARROW = 8
+"""Factor by which numbers that were made small before are narrower than those that a network expects, at least."""
 LAYOUTS = ("NCHW", "NHWC")
 Numbers = float | Sequence[float]
 Dynamic = Mapping[str, Mapping[int, str]]
@@ -73,9 +76,11 @@ class Preprocess:
     std: Numbers | None = None
     input: str | None = None
     """The input that takes pictures; by default the only one with four axes."""
+    twice: bool = False
+    """Insist on unit, mean, scale and std where the network does by itself what they do."""
 
     def __bool__(self) -> bool:
-        return self != Preprocess(input=self.input)
+        return self != Preprocess(input=self.input, twice=self.twice)
 
     def problems(self) -> list[str]:
         """Words for all that is wrong with it by itself."""
@@ -136,7 +141,7 @@ def preprocessed(
     dynamic, ranges: as convert takes them. What is drawn for the input are pixels where a step takes them for such.
 
     Raises BadInput for steps that do not go together, or not with the model."""
-    problems = wanted.problems()
+    problems = wanted.problems() or unknown_names(model, specs, dynamic)
     if problems:
         raise BadInput(*problems)
     name = _input(model, wanted, specs)
@@ -149,7 +154,8 @@ def preprocessed(
     known = _known(model, name, specs)
     network = _layout_of(model, name, known.shape)
     layout = wanted.layout or network
-    shape = _shape(model, wanted, name, given.shape, known.shape, network, layout)
+    shape = _shape(model, wanted, name, given.shape, known.shape, network, layout, specs)
+    problems += _other_layout(model, name, shape, layout)
     channels = shape[layout.index("C")]
     for step in ("mean", "scale", "std"):
         values = _numbers(getattr(wanted, step)) or ()
@@ -158,10 +164,13 @@ def preprocessed(
             problems.append(said + ("; the shape to give is that of the file's input" if wanted.layout else ""))
     if wanted.resize is None and wanted.crop is not None:
         sizes = [shape[layout.index(axis)] for axis in "HW"]
-        if any(c > s for c, s in zip(wanted.crop, sizes)):
+        if not problems and any(c > s for c, s in zip(wanted.crop, sizes)):
             problems.append(f"crop {_by(wanted.crop)} does not lie inside {name} {show(shape)}")
     if wanted.bgr and channels < 2:
         problems.append(f"bgr turns the order of channels, and {name} {show(shape)} has one")
+    again = again_done(model, name, wanted)
+    if again and not wanted.twice:
+        problems.append(f"{again}; leave that to the network, or insist with --twice (twice=True)")
     if problems:
         raise BadInput(*problems)
     made = _Steps(model, name, wanted, layout, network, channels)
@@ -184,13 +193,7 @@ def preprocessed(
         domain = PIXELS if takes_pixels(asdict(wanted)) else expected(model.graph).get(name)
         if domain is not None:
             limits[name] = (domain.low, domain.high)
-    own = expected(model.graph).get(name)
-    notes = model.notes
-    if own is not None and own.high > TWICE and any(getattr(wanted, s) for s in ("unit", "mean", "scale", "std")):
-        notes += (
-            f"the network scales {name} by itself, as if it were from {own.low:g} to {own.high:g}: with unit, mean, scale or std "
-            "that is done twice",
-        )
+    notes = (*model.notes, f"{again}, as was asked for") if again else model.notes
     sizes = {n: s for n, s in model.sizes.items() if n != name}
     graph = Graph(model.graph.rewritten(change))
     prepared = replace(model, graph=graph, params={**model.params, **made.params}, sizes=sizes, notes=notes)
@@ -208,6 +211,16 @@ def taken_by(proto: onnx.ModelProto | None) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def sample_of(said: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Height and width of a picture that a file which resizes pictures may be tried with: another size than it makes of it. None
+    where it does not resize. said: as taken_by tells it."""
+    sides = said.get("resize")
+    sides = (sides, sides) if isinstance(sides, int) else sides
+    if not isinstance(sides, list | tuple) or len(sides) != 2 or not all(isinstance(n, int) and n > 0 for n in sides):
+        return None
+    return sides[0] + sides[0] // 4 + 1, sides[1] + sides[1] // 2
 
 
 def takes_pixels(said: Mapping[str, Any]) -> bool:
@@ -331,7 +344,14 @@ def _layout_of(model: Model, name: str, shape: MaybeShape) -> str:
 
 
 def _shape(
-    model: Model, wanted: Preprocess, name: str, given: MaybeShape, known: MaybeShape, network: str, layout: str
+    model: Model,
+    wanted: Preprocess,
+    name: str,
+    given: MaybeShape,
+    known: MaybeShape,
+    network: str,
+    layout: str,
+    specs: Mapping[str, Spec],
 ) -> tuple[int, ...]:
     """The shape that the file takes, of which H and W are an example where they are dynamic. Raises BadInput."""
     if given is not None and is_known(given):
@@ -345,12 +365,14 @@ def _shape(
         sizes["C"] = _channels(model, wanted, name)
     if sizes["N"] is UNKNOWN:
         sizes["N"] = 1
-    if isinstance(wanted.resize, int):
-        sizes |= {"H": wanted.resize + wanted.resize // 4 + 1, "W": wanted.resize + wanted.resize // 2}
-    elif wanted.resize is not None:
-        sizes |= {"H": wanted.resize[0] + wanted.resize[0] // 4 + 1, "W": wanted.resize[1] + wanted.resize[1] // 2}
+    sample = sample_of({"resize": wanted.resize})
+    if sample is not None:
+        sizes |= dict(zip("HW", sample))
     if any(d is UNKNOWN for d in sizes.values()):
-        example = ",".join(str({"N": 1, "C": 3}.get(a, 224) if sizes[a] is UNKNOWN else sizes[a]) for a in layout)
+        sizes["C"] = 3 if sizes["C"] is UNKNOWN else sizes["C"]
+        side = fitting_side(model, name, tuple(sizes[a] for a in network), specs)
+        words = {"H": "HEIGHT", "W": "WIDTH"} if side is None else {"H": side, "W": side}
+        example = ",".join(str(words[a] if sizes[a] is UNKNOWN else sizes[a]) for a in layout)
         raise BadInput(
             f"cannot tell the size of the pictures that {name} takes; give it, for instance --input {name}:{example}"
         )
@@ -359,13 +381,100 @@ def _shape(
 
 def _channels(model: Model, wanted: Preprocess, name: str) -> Any:
     """As many channels as the first convolution takes, or numbers are given."""
-    layer = first_layer(model, name)
-    if layer is not None and layer.op is not None and layer.op.name.startswith("Convolution"):
-        weight = model.params[layer.inputs[1].node.name]
-        last = (getattr(layer.op, "layout", None) or "NCHW").endswith("C")
-        return int(weight.shape[-1 if last else 1]) * getattr(layer.op, "num_group", 1)
+    found = _channels_taken(model, name)
     counts = [len(v) for n in ("mean", "scale", "std") if (v := _numbers(getattr(wanted, n))) and len(v) > 1]
-    return counts[0] if counts else UNKNOWN
+    return found if found is not None else counts[0] if counts else UNKNOWN
+
+
+def _channels_taken(model: Model, name: str) -> int | None:
+    """As many channels as the first convolution takes; None where there is none."""
+    layer = first_layer(model, name)
+    if layer is None or layer.op is None or not layer.op.name.startswith("Convolution"):
+        return None
+    weight = model.params[layer.inputs[1].node.name]
+    last = (getattr(layer.op, "layout", None) or "NCHW").endswith("C")
+    return int(weight.shape[-1 if last else 1]) * getattr(layer.op, "num_group", 1)
+
+
+def _other_layout(model: Model, name: str, shape: Sequence[int], layout: str) -> list[str]:
+    """Words for a shape of the file's input that has its channels where another layout has them."""
+    wanted = _channels_taken(model, name)
+    got, other = shape[layout.index("C")], "NCHW" if layout == "NHWC" else "NHWC"
+    if wanted is None or got == wanted or shape[other.index("C")] != wanted:
+        return []
+    turned = ",".join(str(shape[other.index(axis)]) for axis in layout)
+    return [
+        f"{name} {show(tuple(shape))}: the file takes {layout}, and so this has {got} channels, where the network takes {wanted}; "
+        f"shapes are given as the file takes them: --input {name}:{turned}"
+    ]
+
+
+# -- what networks do by themselves ----------------------------------------------------------------------------------------
+
+
+def again_done(model: Model, name: str, wanted: Preprocess) -> str:
+    """Words for steps that do what the network does to its input by itself; empty where none does.
+
+    By itself: constants that are subtracted and multiplied with first, or a BatchNorm that has seen such numbers in training. A
+    step does it again where what comes out of it for bytes is not what the network expects: an eighth as wide, or around another
+    center where the network subtracts one. So (x - mean) here and * 0.017 there is not twice."""
+    asked = [step for step in ("unit", "mean", "scale", "std") if getattr(wanted, step) not in (None, False)]
+    own = _own_scaling(model, name) if asked else None
+    if own is None:
+        return ""
+    mean, scale, std = (
+        np.array(_numbers(getattr(wanted, s)) or d) for s, d in (("mean", 0.0), ("scale", 1.0), ("std", 1.0))
+    )
+    ends = [(end / (255.0 if wanted.unit else 1.0) - mean) * scale / std for end in (0.0, 255.0)]
+    low, high = np.minimum(*ends), np.maximum(*ends)
+    narrow = bool(np.all(high - low < (own.high - own.low) / NARROW))
+    moved = own.centered and bool(np.all(abs((low + high) - (own.low + own.high)) > (own.high - own.low) / 2))
+    again = [s for s in asked if (moved if s == "mean" else narrow)]
+    if not again:
+        return ""
+    gets = f"{low.min():.3g} to {high.max():.3g}"
+    return (
+        f"the network prepares {name} by itself, as {own.how}, and expects numbers from {own.low:.4g} to {own.high:.4g}: with "
+        f"{' and '.join(again)} that is done twice, and it gets numbers from {gets}"
+    )
+
+
+class _Scaling(NamedTuple):
+    """The numbers that a network makes small ones of by itself."""
+
+    low: float
+    high: float
+    centered: bool
+    """True where it subtracts something first, so that the middle is known."""
+    how: str
+
+
+def _own_scaling(model: Model, name: str) -> _Scaling | None:
+    """The numbers that the network makes small ones of by itself; None where it makes none, or they are not known."""
+    assert model.graph is not None
+    readers = model.graph.uses()
+    variable = next(n for n in model.graph.variables() if n.name == name)
+    stem = stem_of(readers, variable)
+    own = stem.expects
+    if own is not None:
+        if own.high <= TWICE:
+            return None
+        shift = -stem.shift / stem.factor
+        moved = f"({name} {'-' if shift > 0 else '+'} {abs(shift):.6g})" if shift else name
+        return _Scaling(own.low, own.high, stem.shift != 0, f"{moved} * {stem.factor:.7g}")
+    following = readers.get((id(stem.last), 0), ())
+    if stem.factor != 1 or stem.shift or len(following) != 1 or following[0][1]:
+        return None
+    node = following[0][0]
+    if node.op is None or not node.op.name.startswith("BatchNorm"):
+        return None
+    held = dict(zip(node.op.input_names(), (model.params.get(e.node.name) for e in node.inputs)))
+    mean, variance = held.get("moving_mean"), held.get("moving_var")
+    if mean is None or variance is None or not np.all(variance > TWICE**2):
+        return None
+    spread = np.sqrt(variance.astype(np.float64))
+    low, high = float(np.min(mean - 2 * spread)), float(np.max(mean + 2 * spread))
+    return _Scaling(low, high, True, f"{node.name} does by moving_mean and moving_var")
 
 
 def _numbers(value: Numbers | None) -> tuple[float, ...] | None:

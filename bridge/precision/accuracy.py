@@ -128,6 +128,14 @@ class AccuracyReport:
         return min(found, key=lambda a: a.sqnr, default=None)
 
     @property
+    def apart(self) -> str:
+        """Words for the greatest difference of what is judged, of the tensor's largest number; empty where nothing is judged."""
+        found = [a.max_rel for a in (*self.outputs, *self.layers) if a.tensor in self.judged]
+        if not found:
+            return ""
+        return f"off by {max(found):.1e} of scale at most" if max(found) else "the same numbers"
+
+    @property
     def failing(self) -> tuple[Accuracy, ...]:
         """Tensors among those judged that have less than is wanted, or are not finite where they were."""
         found = {a.tensor: a for a in (*self.layers, *self.outputs) if a.tensor in self.judged}

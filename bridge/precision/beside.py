@@ -16,12 +16,12 @@ from converters.writer import Converted
 from hybrid.core.op import Spec
 
 from ..compare import Difference, compare
-from ..draws import NORMAL
 from ..engines import Arrays
 from ..half import PRECISION
 from ..models import ONNX, BadInput, Model
 from ..renaming import rename_inputs
 from ..result import Case, Divergence, Progress, VerifyResult
+from ..scripts.plain_draws import NORMAL
 from .accuracy import EXACT, Accuracy, AccuracyReport, judged, measure
 from .pages import decibels
 from .survey import as_taken, engine_of
@@ -137,7 +137,7 @@ def hold_beside(first: Model, second: Model, place: int, cases: Sequence[Case], 
         calibration={"method": "the file's own"},
         runtime={a.tensor: a.sqnr for a in fused},
     )
-    runs, worst = [], {}
+    runs, worst, run_of = [], {}, {}
     measured = {a.tensor: a for a in (*report.layers, *report.outputs)}
     for case, given in zip(cases, feeds):
         found = list(_differences(before, after, given, measured, report))
@@ -145,7 +145,7 @@ def hold_beside(first: Model, second: Model, place: int, cases: Sequence[Case], 
         runs.append({**run, "differences": [d.as_dict() for d in found]})
         for d in found:
             if d.name not in worst or (d.equal, -d.max_rel) < (worst[d.name].equal, -worst[d.name].max_rel):
-                worst[d.name] = d
+                worst[d.name], run_of[d.name] = d, len(runs) - 1
     faults = [*_faults(before, report)]
     good = not faults and not report.failing and all(d.equal for d in worst.values())
     name = (first, second)[place].name
@@ -161,6 +161,7 @@ def hold_beside(first: Model, second: Model, place: int, cases: Sequence[Case], 
         "equivalent" if good else "not equivalent",
         tuple(runs),
         tuple(worst.values()),
+        run_of=run_of,
         divergence=None if good else _first(faults or report.failing),
         faults=tuple(a.node for a in faults),
         inner=len(layers),

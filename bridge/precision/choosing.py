@@ -17,7 +17,7 @@ from converters.precision.retype import tensor_types
 from converters.writer import Converted
 
 from ..engines import Arrays
-from ..paths import BadInput
+from ..paths import BadInput, names_in
 from .accuracy import Accuracy, Sums, measure
 from .staying import named
 from .survey import Range, engine_of
@@ -161,7 +161,7 @@ class Choice:
     def ask(self, keep: Sequence[str]) -> None:
         """Let nodes stay that a user names. Raises BadInput for names that nothing has."""
         unknown = []
-        for text in keep:
+        for text in names_in(keep, {t for t in keep if any(named(n, t) for n in self.graph.node)}):
             matching = [n for n in self.graph.node if named(n, text)]
             for node in matching:
                 for output in node.output:

@@ -22,7 +22,8 @@ def brief(report: AccuracyReport) -> list[Block]:
     worst = report.worst
     if worst is not None:
         lines.append(
-            f"signal to noise {decibels(worst.sqnr)} or more, at {worst.tensor} (cosine {worst.cosine:.6f}, "
+            f"{report.precision}: {report.apart}; signal to noise {decibels(worst.sqnr)} or more, at {worst.tensor} "
+            f"(cosine {worst.cosine:.6f}, "
             f"max {worst.max_abs:.2g} of {worst.scale:.3g}), on {report.data}"
         )
     if report.labelled is not None:

@@ -18,7 +18,7 @@ from converters.proto_nodes import reads
 from converters.writer import Converted
 from hybrid.core.attrs import is_float
 
-from ..paths import BadInput
+from ..paths import BadInput, names_in
 from .survey import Range
 from .wishes import Beyond, Stay
 
@@ -114,7 +114,7 @@ class Staying:
 
     def _asked(self, asked: Sequence[str]) -> None:
         unknown = []
-        for text in asked:
+        for text in names_in(asked, {t for t in asked if any(named(n, t) for n in self.graph.node)}):
             matching = [n for n in self.graph.node if named(n, text)]
             for node in matching:
                 self.stay(node, "asked for")

@@ -388,7 +388,9 @@ class _Check:
                 inputs = self.baseline.runs[run].inputs
                 if not inputs:
                     return result
-                found = verify(self._open(other), self._open(file), inputs=inputs, names=self._names(file))
+                both = self._open(other), self._open(file)
+                # as they are: the recorded inputs went into both of them so
+                found = verify(*both, inputs=inputs, names=self._names(file), steps=False)
             except (BadInput, EngineError, MXNetError, OSError):
                 continue  # that they differ is known, and where they do is not
             if found.verdict == "not equivalent":
@@ -440,7 +442,7 @@ def _detail(result: VerifyResult) -> str:
     output = "" if wrong is None else f"{wrong.name}: {_reason(wrong)}"
     if found is None:
         return output
-    causes = "; ".join(result.causes.get(found.node, ()))
+    causes = "; ".join(filter(None, (found.inexact, *result.causes.get(found.node, ()))))
     said = f"first: {found.node} ({found.operator})" + (f", {causes}" if causes else "")
     return f"{said}; {output}" if output else said
 
@@ -475,6 +477,10 @@ def judged(rules: Rules, compared: Callable[[Tolerance | None], VerifyResult]) -
     if all(rule == rules.general and rule.cosine is None for rule in ruled.values()):
         return base
     out = [_by_rule(d, ruled[d.name], by) if d.name in ruled else d for d in base.differences]
+    run_of = dict(base.run_of)
+    for name, rule in ruled.items():
+        if rule.tolerance is not None:  # which may make another run the worst
+            run_of |= {n: i for n, i in by(rule.tolerance).run_of.items() if n == name}
     explained = any(a.equal and not b.equal for a, b in zip(out, base.differences))
     verdict = base.verdict
     if not all(d.equal for d in out):
@@ -482,8 +488,8 @@ def judged(rules: Rules, compared: Callable[[Tolerance | None], VerifyResult]) -
     elif verdict == "not equivalent" and (explained or not base.faults):
         verdict = "equivalent"
     if verdict != "not equivalent":
-        return replace(base, differences=tuple(out), verdict=verdict, divergence=None, faults=())
-    return replace(base, differences=tuple(out), verdict=verdict)
+        return replace(base, differences=tuple(out), run_of=run_of, verdict=verdict, divergence=None, faults=())
+    return replace(base, differences=tuple(out), run_of=run_of, verdict=verdict)
 
 
 def _by_rule(difference: Difference, rule: Rule, by: Callable[[Tolerance | None], VerifyResult]) -> Difference:

@@ -8,6 +8,10 @@ symbol file itself. The .npz holds the inputs and the outputs; elsewhere, withou
 
     gluonnx verify MODEL --expected out.npz
 
+Numbers are drawn as gluonnx draws them where nothing is known of an input: as they are expected, wider, and at the edges, so that
+bounds inside a network (the 6 of a relu6) are reached. gluonnx knows more of some inputs (which rows a table has): what
+``gluonnx record`` has written can be given as --inputs, and is recorded again, all of its runs.
+
 Runs on Python 3.6 and newer and MXNet 1.0 to 1.9, on the CPU, in inference. Labels are fed zeros, as no network reads them then.
 """
 
@@ -15,13 +19,13 @@ Runs on Python 3.6 and newer and MXNet 1.0 to 1.9, on the CPU, in inference. Lab
 
 import argparse
 import datetime
+import difflib
 import hashlib
 import json
 import os
 import platform
 import re
 import sys
-import zlib
 
 # Before MXNet is loaded: 1.9.1 with oneDNN fuses an activation into its convolution also where both are outputs (--all), and then
 # gives the convolution's numbers for both.
@@ -29,6 +33,10 @@ os.environ.setdefault("MXNET_SUBGRAPH_BACKEND", "NONE")
 
 import mxnet as mx  # pyright: ignore[reportMissingImports]
 import numpy as np
+from plain_draws import EXPECTED, KINDS, MADE_UP, Numbers, Way, first_that_runs
+
+RUN = re.compile(r"(\d+)/inputs/(.+)", re.DOTALL)
+"""A member of a recording."""
 
 
 def files_of(name, epoch, params):
@@ -76,16 +84,55 @@ def parse(texts, of):
     return out
 
 
-def drawn(name, shape, limits, seed):
-    """Seeded numbers: evenly from a range, or else standard normal ones."""
-    rng = np.random.RandomState((seed + zlib.crc32(name.encode())) % 2**32)
-    values = rng.uniform(limits[0], limits[1], shape) if limits else rng.standard_normal(shape)
-    return values.astype(np.float32)
+class Case:
+    """Inputs of a run, drawn where no array is given."""
+
+    def __init__(self, given, shapes, ranges, seed, way=EXPECTED):
+        """given: arrays by name. shapes: of inputs, which are drawn where they are not among these."""
+        self.given, self.shapes, self.ranges, self.seed, self.way = given, shapes, ranges, seed, way
+        self.feeds, self.kind, self.made_up = dict(given), "given", way.kind in MADE_UP
+        for name, shape in shapes.items():
+            if name not in given:
+                one = Numbers(name, shape, np.dtype(np.float32), seed, way)
+                values, _ = one.real(*ranges[name]) if name in ranges else one.normal()
+                self.feeds[name], self.kind = values.astype(np.float32), way.kind
+
+    @property
+    def milder(self):
+        """The maker of the case that it gives way to; None where there is none."""
+        milder = self.way.milder
+        return None if milder is None else lambda: self.drawn(milder)
+
+    def drawn(self, way):
+        """The same, drawn in another way."""
+        return Case(self.given, self.shapes, self.ranges, self.seed, way)
+
+
+def read(path):
+    """The sets of inputs in an .npz and how they were drawn: one set of arrays by name, or those of all runs of a recording."""
+    with np.load(path) as stored:
+        members = {name: RUN.match(name) for name in stored.files}
+        if not any(members.values()):
+            return [(dict(stored), "given")]
+        runs = {}
+        for name, match in members.items():
+            if match:
+                runs.setdefault(int(match.group(1)), {})[match.group(2)] = stored[name]
+        facts = json.loads(str(stored["gluonnx"])) if "gluonnx" in members else {}
+        kinds = facts.get("kinds") or []
+        if len(kinds) != len(runs):
+            kinds = ["given"] * len(runs)
+        return [(runs[number], kind) for number, kind in zip(sorted(runs), kinds)]
 
 
 def sets_of_inputs(arguments):
-    """The inputs of each run."""
+    """The cases that are recorded in any case, and those that are made up, each with the number of the one beside which it is
+    looked at."""
     shapes, ranges = parse(arguments.input, int), parse(arguments.range, float)
+    kinds = [kind for kind in arguments.draws.split(",") if kind]
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        sys.exit(f"--draws: got {', '.join(unknown)}, wanted some of {','.join(KINDS)}")
     sets = []
     for path in arguments.inputs:
         if not os.path.isfile(path):
@@ -93,15 +140,21 @@ def sets_of_inputs(arguments):
                 f"{path}: no such file; wanted an .npz of arrays named as the inputs, which np.savez({path!r}, data=array) writes; "
                 "or let numbers be drawn: --input data:1,3,224,224 --range data:0,255"
             )
-        with np.load(path) as stored:
-            sets.append({name: stored[name] for name in stored.files})
-    if not sets:
-        sets = [{} for _ in range(arguments.runs)]
-    for number, given in enumerate(sets):
-        for name, shape in shapes.items():
-            if name not in given:
-                given[name] = drawn(name, shape, ranges.get(name), arguments.seed + number)
-    return sets
+        sets += read(path)
+    cases, further = [], []
+    for given, kind in sets or [({}, "given")] * arguments.runs:
+        case = Case(given, shapes, ranges, arguments.seed + len(cases))
+        if case.kind == "given":
+            case.kind, case.made_up = kind, kind in MADE_UP
+        if case.made_up:
+            further.append((case, 0))
+            continue
+        if case.kind != "given" and (sets or not cases) and set(case.feeds) != set(given):
+            further += [(case.drawn(Way(each)), len(cases)) for each in kinds if each in MADE_UP]
+        cases.append(case)
+    if not cases:
+        sys.exit("nothing to record but draws that were made up beside others; give the whole recording")
+    return cases, further
 
 
 def executor(symbol, stored, given):
@@ -135,10 +188,32 @@ def executor(symbol, stored, given):
     return symbol.bind(mx.cpu(), args, aux_states=states, grad_req="null")
 
 
+def named(texts, outputs):
+    """Names of inner outputs that an option gives; with commas between them, where no output is called so as it stands."""
+    found = []
+    for text in texts:
+        found += [text] if text in outputs else [part.strip() for part in text.split(",") if part.strip()]
+    for name in found:
+        if name not in outputs:
+            close = difflib.get_close_matches(name, outputs, 3, 0.3) or outputs[-3:]
+            sys.exit(f"--outputs {name}: the symbol has no output of that name; did you mean {' or '.join(close)}?")
+    return found
+
+
 def digest(path):
     """sha256 of a file."""
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()
+
+
+def said(error):
+    """The first line of an error."""
+    return str(error).strip().split("\n")[0]
+
+
+def refusal(error):
+    """Words for what MXNet does not take; empty for any other error."""
+    return f"MXNet does not take it ({said(error)})" if isinstance(error, mx.base.MXNetError) else ""
 
 
 def main():
@@ -147,12 +222,20 @@ def main():
     parser.add_argument("model", help="PREFIX, or PREFIX-symbol.json")
     parser.add_argument("--epoch", type=int, help="of the parameters; by default the newest")
     parser.add_argument("--params", help="the file of parameters, where it has another name")
-    parser.add_argument("--inputs", action="append", default=[], help="an .npz of arrays by name; a run for each")
+    parser.add_argument(
+        "--inputs",
+        action="append",
+        default=[],
+        help="an .npz of arrays by name, a run for each; or an earlier recording",
+    )
     parser.add_argument("--input", action="append", default=[], help="NAME:D1,D2,... of an input to draw")
     parser.add_argument("--range", action="append", default=[], help="NAME:LOW,HIGH of what is drawn")
     parser.add_argument("--runs", type=int, default=1, help="how many sets are drawn")
+    parser.add_argument("--draws", default=",".join(KINDS), help="kinds of draws, by default " + ",".join(KINDS))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--outputs", action="append", default=[], help="inner outputs instead, such as fc1_output")
+    parser.add_argument(
+        "--outputs", action="append", default=[], help="inner outputs instead, such as fc1_output, with commas"
+    )
     parser.add_argument(
         "--all", action="store_true", help="every inner output: to find the first that is read otherwise"
     )
@@ -162,6 +245,7 @@ def main():
     path, params = files_of(arguments.model, arguments.epoch, arguments.params)
     symbol, stored = mx.sym.load(path), parameters(params)
     inner, heads = symbol.get_internals(), symbol.list_outputs()
+    arguments.outputs = named(arguments.outputs, inner.list_outputs())
     names = (
         [name for name in inner.list_outputs() if name not in symbol.list_inputs()]
         if arguments.all
@@ -169,20 +253,36 @@ def main():
     )
     if names:
         symbol = mx.sym.Group([inner[name] for name in names])
-    members = {}
-    for number, given in enumerate(sets_of_inputs(arguments)):
+
+    def run(case):
+        outputs = executor(symbol, stored, case.feeds).forward(is_train=False)
+        return {name: array.asnumpy() for name, array in zip(symbol.list_outputs(), outputs)}
+
+    cases, further = sets_of_inputs(arguments)
+    recorded, kinds = [], []
+    for case in cases:
         try:
-            bound = executor(symbol, stored, given)
+            recorded.append((case.feeds, run(case)))
         except mx.base.MXNetError as error:
-            sizes = ", ".join(f"{name} {array.shape}" for name, array in sorted(given.items()))
-            said = str(error).strip().split("\n")[0]
+            sizes = ", ".join(f"{name} {array.shape}" for name, array in sorted(case.feeds.items()))
             sys.exit(
-                f"MXNet does not take {sizes}: {said}; give the sizes that the network was trained for, (N, C, H, W) as a rule"
+                f"MXNet does not take {sizes}: {said(error)}; give the sizes that the network was trained for, (N, C, H, W) as a "
+                "rule"
             )
-        for name, array in given.items():
-            members[f"{number}/inputs/{name}"] = array
-        for name, array in zip(symbol.list_outputs(), bound.forward(is_train=False)):
-            members[f"{number}/outputs/{name}"] = array.asnumpy()
+        kinds.append(case.kind)
+    for case, number in further:
+        chosen, outputs, why = first_that_runs(case, run, refusal, recorded[number][1])
+        if chosen is None:
+            print(f"the draw of {case.kind} was left out: {why}")
+            continue
+        recorded.append((chosen.feeds, outputs))
+        kinds.append(chosen.kind)
+    members = {
+        f"{number}/{kind}/{name}": array
+        for number, both in enumerate(recorded)
+        for kind, arrays in zip(("inputs", "outputs"), both)
+        for name, array in arrays.items()
+    }
     if not members:
         sys.exit("nothing to record; give --inputs FILE.npz or --input NAME:D1,D2,...")
     facts = {
@@ -194,6 +294,8 @@ def main():
         "files": {os.path.basename(file): digest(file) for file in (path, params) if file},
         "outputs": arguments.outputs or heads,
         "seed": arguments.seed,
+        "kinds": kinds,
+        "ranges": parse(arguments.range, float),
         "subgraph_backend": os.environ["MXNET_SUBGRAPH_BACKEND"],
         "numpy": np.__version__,
         "python": platform.python_version(),

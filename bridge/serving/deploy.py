@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 import shutil
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from dataclasses import replace as replaced
@@ -139,6 +139,16 @@ def deploy(
     if max_batch is not None:
         _check_batch(to, max_batch, opened, conversion)
     own = check_name(name) if name is not None else safe_name(opened.name)
+    names = tuple(labels) or (labels_of(opened.proto) if opened.proto is not None else ())
+    if to == "triton":
+        triton.check_before(target / own, names, max_batch)
+    elif (
+        not replace
+    ):  # of the others all names are known; weights beside the model are looked at again when they are there
+        made_of = (
+            {target.name: b""} if archive else kind.make(Package(own, {MODEL: Path()}, {}, {}, names), target).files
+        )
+        _refuse_there([folder / PurePosixPath(n) for n in made_of])
     with scratch(folder if folder.is_dir() else folder.parent) as work:
         warnings, verdict, made_of = _ready(opened, work / MODEL, tuple(labels), precision, conversion, tell)
         made = open_model(work / MODEL)
@@ -252,13 +262,13 @@ def _ready(
     for source in data_files(opened.proto, opened.path.parent):
         place = path.parent / source.relative_to(opened.path.parent)
         if ".." in place.parts or not place.resolve().is_relative_to(path.parent.resolve()):
-            raise BadInput(f"{opened.path}: its weights are in {source}, outside of its folder; wanted them beside it")
+            raise BadInput(f"{opened.place}: its weights are in {source}, outside of its folder; wanted them beside it")
         place.parent.mkdir(parents=True, exist_ok=True)
         _copy(source, place)
     if labels and labels != labels_of(opened.proto):
         if labels_of(opened.proto):
             raise BadInput(
-                f"{opened.path} carries {len(labels_of(opened.proto))} names of classes already, and others are given"
+                f"{opened.place} carries {len(labels_of(opened.proto))} names of classes already, and others are given"
             )
         add_to_file(path, as_metadata(labels))
     verdict = read_facts(opened.proto).get("verdict", "not verified")
@@ -279,9 +289,8 @@ def _copy(source: Path, place: Path) -> None:
 def _publish(layout: Layout, folder: Path, work: Path, reads: Sequence[Path], replace: bool) -> list[Path]:
     """Move the files to their places; gives them. On an error none is there that was not before."""
     places = {n: folder / PurePosixPath(n) for n in layout.files if not (n in layout.kept and (folder / n).exists())}
-    there = [str(p) for p in places.values() if os.path.lexists(p)]
-    if there and not replace:
-        raise BadInput(f"{listed(there)}: there already; choose another place, or add --replace")
+    if not replace:
+        _refuse_there(places.values())
     new = _folders(folder, places.values())
     try:
         for path in new:
@@ -303,6 +312,13 @@ def _publish(layout: Layout, folder: Path, work: Path, reads: Sequence[Path], re
                 path.rmdir()
         raise
     return list(places.values())
+
+
+def _refuse_there(places: Iterable[Path]) -> None:
+    """Raise BadInput for files that are there already."""
+    there = [str(p) for p in places if os.path.lexists(p)]
+    if there:
+        raise BadInput(f"{listed(there)}: there already; choose another place, or add --replace")
 
 
 def _folders(top: Path, places: Any) -> list[Path]:

@@ -6,7 +6,7 @@ beside it; the fields are those of model_config.proto."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -53,12 +53,36 @@ def layout(package: Package, place: Path) -> Layout:
         _check_older(folder, versions[-1], package)
         kept = [f"{package.name}/{n}" for n in (CONFIG, LABELS) if (folder / n).is_file()]
         note = _kept_configuration(folder / CONFIG, package.max_batch) if (folder / CONFIG).is_file() else note
+    notes = [note] if note else []
+    if package.labels and not any(_is_of_classes(package, s, most) for s in package.outputs.values()):
+        notes.append(
+            f"{LABELS} is for clients: no output holds a score for each of {len(package.labels)} names, so Triton gives none out"
+        )
     files[f"{package.name}/{CONFIG}"] = config(package, most).encode()
     if package.labels:
         files[f"{package.name}/{LABELS}"] = labels_file(package.labels)
     version = versions[-1] + 1 if versions else 1
     files |= {f"{package.name}/{version}/{name}": path for name, path in package.files.items()}
-    return Layout(files, f"tritonserver --model-repository {place.resolve()}", kept, [note] if note else [])
+    return Layout(files, f"tritonserver --model-repository {place.resolve()}", kept, notes)
+
+
+def check_before(folder: Path, labels: Sequence[str], max_batch: int | None) -> None:
+    """Raise BadInput, before anything is made, for what the folder of a model says of all its versions otherwise."""
+    if not _versions(folder):
+        return
+    problems = _other_labels(folder, labels)
+    if problems:
+        raise BadInput(*problems)
+    if (folder / CONFIG).is_file():
+        _kept_configuration(folder / CONFIG, max_batch)
+
+
+def _other_labels(folder: Path, labels: Sequence[str]) -> list[str]:
+    """Words for names of classes that are not those which are there."""
+    path = folder / LABELS
+    if not labels or not path.is_file() or path.read_bytes() == labels_file(labels):
+        return []
+    return [f"{path} holds other names of classes, for all versions; deploy under another name (--name)"]
 
 
 def config(package: Package, max_batch: int) -> str:
@@ -154,9 +178,7 @@ def _check_older(folder: Path, version: int, package: Package) -> None:
                 f"{what} of version {version} in {folder} are {', '.join(_shown(old))}, and these are {', '.join(_shown(new))}: "
                 "all versions of a model take and give the same; deploy under another name (--name), or remove {folder} first"
             )
-    labels = folder / LABELS
-    if package.labels and labels.is_file() and labels.read_bytes() != labels_file(package.labels):
-        problems.append(f"{labels} holds other names of classes, for all versions; deploy under another name (--name)")
+    problems += _other_labels(folder, package.labels)
     if problems:
         raise BadInput(*problems)
 

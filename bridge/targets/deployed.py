@@ -22,7 +22,9 @@ from ..faces.notebook import listener
 from ..inputs import Given, as_specs, loaded, sources_of
 from ..job import NotEquivalent
 from ..judge import check
-from ..models import BadInput, Model, in_own_dtypes, onnx_spec, open_model, specs_of_onnx, without_open_axes
+from ..models import BadInput, Model, in_own_dtypes, onnx_spec, open_model, specs_of_onnx
+from ..openings import as_example, is_open, sized
+from ..paths import SizesWanted
 from ..result import Case, Progress, VerifyResult
 from ..runners import OutputsOnly
 from .check import lacking, problems
@@ -119,8 +121,8 @@ class TargetsResult:
     >>> import gluonnx
     >>> _ = gluonnx.convert("model", inputs={"data": (1, 3)}, output="model.onnx")
     >>> result = gluonnx.verify_targets("model.onnx", ["onnxruntime"], inputs={"data": (1, 3)})
-    >>> result.model, result.opset, result.wrong, result.failed
-    ('model', 13, (), ())
+    >>> result.model, result.opset, result.run, result.wrong, result.failed
+    ('model', 13, ('onnxruntime',), (), ())
     >>> [outcome["verdict"] for outcome in result.as_dict()["outcomes"]]
     ['agrees']
     """
@@ -140,6 +142,11 @@ class TargetsResult:
         return tuple(o.target for o in self.outcomes if o.verdict == DIFFERS)
 
     @property
+    def run(self) -> tuple[str, ...]:
+        """The targets that the file was run on; of others the profile alone speaks."""
+        return tuple(o.target for o in self.outcomes if o.release)
+
+    @property
     def failed(self) -> tuple[str, ...]:
         """The targets that do not take the file, or give other numbers."""
         return tuple(o.target for o in self.outcomes if not o.good)
@@ -150,6 +157,7 @@ class TargetsResult:
             "model": self.model,
             "opset": self.opset,
             "outcomes": [o.as_dict() for o in self.outcomes],
+            "run": list(self.run),
             "wrong": list(self.wrong),
             "failed": list(self.failed),
             "seconds": self.seconds,
@@ -328,11 +336,14 @@ def _reference(model: Model, specs: Mapping[str, Spec]) -> tuple[Engine, Mapping
     declared = specs_of_onnx(model.proto) if model.proto is not None else {}
     # a shape alone is of the dtype that the file says: a target may take floats for bytes without a word
     specs = in_own_dtypes(specs, declared)
-    complete = {**without_open_axes(declared), **specs}
+    complete = {**sized(model), **specs}
+    unsaid = {n: s.shape for n, s in complete.items() if n in declared and (s.shape is None or is_open(s))}
+    if unsaid:
+        raise SizesWanted({n: as_example(shape) for n, shape in unsaid.items()})
     try:
         return NativeEngine(model.native, complete), complete
     except (ConversionError, MXNetError):
-        return OnnxEngine(model), specs
+        return OnnxEngine(model), complete
 
 
 def raise_failed(outcomes: Sequence[Outcome]) -> None:

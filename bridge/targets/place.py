@@ -90,4 +90,4 @@ def wanted(profile: Profile) -> str:
 
 def how_to_install(profile: Profile) -> str:
     """Words for what a user does to have a target run here."""
-    return f"not run here: {profile.install}" if profile.install else "not run here: no package of Python has it"
+    return f"not run here: {profile.install or profile.not_run}"

@@ -16,7 +16,7 @@ from typing import Any
 
 from converters.forms import USUAL, Forms
 
-from ..paths import BadInput
+from ..paths import BadInput, names_in
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -81,7 +81,9 @@ class Profile:
     needs: tuple[str, ...] = ()
     """Further packages without which it does not run."""
     install: str = ""
-    """A command that installs it; empty where none does."""
+    """A command that installs it; empty where it is not run here."""
+    not_run: str = ""
+    """The reason why it is not run here, and a way to try it; empty for what is run."""
     own_types: bool = False
     """True where outputs have dtypes and ranks of its own: they are compared in those of the file."""
 
@@ -149,24 +151,36 @@ def _is_release(name: str, engine: str) -> bool:
     return name.startswith(f"{engine}-") and name.removeprefix(f"{engine}-").replace(".", "").isdigit()
 
 
+def newest_releases() -> dict[str, str]:
+    """Names of engines of which there are releases alone (tensorrt), each with that of its newest."""
+    known = profiles()
+    found: dict[str, str] = {}
+    for engine in dict.fromkeys(n.rpartition("-")[0] for n in known):
+        releases = {
+            tuple(map(int, n.removeprefix(f"{engine}-").split("."))): n for n in known if _is_release(n, engine)
+        }
+        if engine and engine not in known and releases:
+            found[engine] = releases[max(releases)]
+    return found
+
+
 def profile_of(name: str) -> Profile:
     """The profile of that name; of one that stands for several releases (tensorrt) the newest. Raises BadInput for names that there
     are not."""
     known = profiles()
-    releases = {tuple(map(int, n.removeprefix(f"{name}-").split("."))): n for n in known if _is_release(n, name)}
-    if name not in known and releases:
-        name = releases[max(releases)]
+    name = newest_releases().get(name, name)
     if name not in known:
-        close = difflib.get_close_matches(name, known, 1)
+        names = [*newest_releases(), *known]
+        close = difflib.get_close_matches(name, names, 1)
         meant = f", did you mean {close[0]}?" if close else ""
-        raise BadInput(f"got target {name!r}{meant or ','} wanted one of {', '.join(known)}")
+        raise BadInput(f"got target {name!r}{meant or ','} wanted one of {', '.join(names)}")
     return known[name]
 
 
 def profiles_of(names: Sequence[str]) -> list[Profile]:
     """The profiles of those names, or of all for "all". Raises BadInput with every name that there is not."""
     wrong, found = [], {}
-    for name in names:
+    for name in names_in(names):
         try:
             found |= dict(profiles()) if name == "all" else {name: profile_of(name)}
         except BadInput as error:

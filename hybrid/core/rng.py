@@ -6,7 +6,9 @@ under a seed however the engine orders them.
 
 from __future__ import annotations
 
+import base64
 import itertools
+import random
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -69,9 +71,64 @@ def get_state() -> dict[str, Any]:
 
 def set_state(held: Mapping[str, Any]) -> None:
     """Go on from where a generator of this thread stood."""
-    if held["seed"] is not None:
+    if held["seed"] is not None and held["seed"] != _state["seed"]:  # else other threads go on as they are
         seed(held["seed"])
     generator().bit_generator.state = held["generator"]
+
+
+def reseed_here(seed_state: int) -> None:
+    """Have this thread, and no other, draw from here on what follows from a seed: the engine's numbers."""
+    _local.version = _state["version"]
+    _local.generator = np.random.default_rng(seed_state)
+
+
+def look() -> dict[str, Any]:
+    """States of the generators that a program draws from without naming one: the engine's in this thread, NumPy's global one and
+    Python's. To be compared by ``moved``, and made numbers and texts by ``as_plain``."""
+    return {"engine": get_state(), "numpy": np.random.get_state(legacy=True), "python": random.getstate()}
+
+
+def moved(before: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
+    """Names of the generators that have drawn since."""
+    found = {name for name in ("engine", "python") if before[name] != now[name]}
+    (_, keys, *rest), (_, keys_now, *rest_now) = before["numpy"], now["numpy"]
+    return found if rest == rest_now and np.array_equal(keys, keys_now) else {*found, "numpy"}
+
+
+def as_plain(states: Mapping[str, Any]) -> dict[str, Any]:
+    """States that look found, for ``set_all_states``; numbers and texts only."""
+    kind, keys, *rest = states["numpy"]
+    version, numbers, following = states["python"]
+    return {
+        "engine": states["engine"],
+        "numpy": [kind, _as_text(keys), *rest],
+        "python": [version, _as_text(numbers), following],
+    }
+
+
+def get_all_states() -> dict[str, Any]:
+    """States of those generators as numbers and texts."""
+    return as_plain(look())
+
+
+def set_all_states(held: Mapping[str, Any]) -> None:
+    """Go on from where generators stood, those that are held."""
+    if "engine" in held:
+        set_state(held["engine"])
+    if "numpy" in held:
+        kind, keys, *rest = held["numpy"]
+        np.random.set_state((kind, _as_numbers(keys), *rest))
+    if "python" in held:
+        version, numbers, following = held["python"]
+        random.setstate((version, tuple(_as_numbers(numbers).tolist()), following))
+
+
+def _as_text(numbers: Any) -> str:
+    return base64.b64encode(np.asarray(numbers, "<u4").tobytes()).decode()
+
+
+def _as_numbers(text: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), "<u4").astype(np.uint32)
 
 
 def fork() -> np.random.Generator:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..core.error import MXNetError
 from ..formats.files import write
-from ..ir.graph import Graph
+from ..ir.graph import Graph, Node
 
 BOX, TALL = 150.0, 44.0
 """Width and height of a box, in pixels,"""
@@ -23,6 +23,9 @@ SLIM = 12.0
 STIFF = 4.0
 """Boxes that a bend outweighs."""
 SWEEPS = 8
+LAYER = "layer"
+WEIGHTS = frozenset(("weight", "parameters"))
+"""Inputs of operators that begin a layer."""
 LONGEST = 24
 """Characters of a line of text; of longer ones the middle is left out, since names differ at their ends."""
 
@@ -49,6 +52,8 @@ class Drawing:
         self.name = name
         self.boxes: dict[str, Box] = {}
         self.edges: list[Edge] = []
+        self.kinds: dict[str, tuple[str, ...]] = {}
+        """Kinds of boxes by their names: see kind_of. Boxes that are not here are like no other."""
 
     def node(self, name: str, label: str | None = None, **attributes: str) -> None:
         """Add a box. attributes: Graphviz's; shape oval and fillcolor are heeded."""
@@ -116,41 +121,17 @@ def of_graph(graph: Graph) -> Drawing:
             drawing.node(key, node.name, shape="oval", fillcolor="#8dd3c7")
         else:
             drawing.node(key, f"{node.op.name}\n{node.name}", fillcolor="#eef3fb")
+            drawing.kinds[key] = kind_of(node)
         for giver in dict.fromkeys(id(e.node) for e in node.inputs):
             if giver in keys:
                 drawing.edge(key, keys[giver])
     return drawing
 
 
-def in_runs(drawing: Drawing) -> Drawing:
-    """The drawing with each run of boxes, of which each gives to the next alone, as one box; its title lists them."""
-    givers: dict[str, list[str]] = {name: [] for name in drawing.boxes}
-    takers: dict[str, list[str]] = {name: [] for name in drawing.boxes}
-    for giver, taker, _ in drawing.edges:
-        givers[taker].append(giver)
-        takers[giver].append(taker)
-
-    def joined(giver: str, taker: str) -> bool:
-        inputs = any(drawing.boxes[name].attributes.get("shape") == "oval" for name in (giver, taker))
-        return not inputs and takers[giver] == [taker] and givers[taker] == [giver]
-
-    made = Drawing(drawing.name)
-    of: dict[str, str] = {}
-    for name, box in drawing.boxes.items():
-        if len(givers[name]) == 1 and joined(givers[name][0], name):
-            continue  # it is not the first of its run
-        run = [name]
-        while takers[run[-1]] and joined(run[-1], takers[run[-1]][0]):
-            run.append(takers[run[-1]][0])
-        of |= dict.fromkeys(run, name)
-        labels = [drawing.boxes[n].label.split("\n") for n in run]
-        head = f"{labels[0][0]} ... {labels[-1][0]}" if len(run) > 2 else ", ".join(label[0] for label in labels)
-        told = "\n".join([head, f"{len(run)} operators", *map(" ".join, labels)])
-        made.node(name, box.label if len(run) == 1 else told, **box.attributes)
-    for giver, taker, label in drawing.edges:
-        if of[giver] != of[taker]:
-            made.edge(of[taker], of[giver], label)
-    return made
+def kind_of(node: Node) -> tuple[str, ...]:
+    """Operator and attributes, which make two boxes equal whatever their names, behind LAYER where the operator has weights."""
+    assert node.op is not None, node.name
+    return (LAYER if WEIGHTS & {*node.op.input_names()} else "", node.op.name, str(node.attrs))
 
 
 # -- the layout -----------------------------------------------------------------------------------------------------------
@@ -274,9 +255,10 @@ def svg(drawing: Drawing) -> str:
         round_ = TALL / 2 if attributes.get("shape") == "oval" else 4
         lines = [_short(t) for t in label.split("\n")[:2]]
         fill = escape(attributes.get("fillcolor", "#ffffff"), quote=True)
+        dashes = ' stroke-dasharray="5 3"' if "dashed" in attributes.get("style", "") else ""
         parts.append(
             f'<g><title>{escape(label)}</title><rect x="{x - BOX / 2:.0f}" y="{y - TALL / 2:.0f}" width="{BOX:.0f}" '
-            f'height="{TALL:.0f}" rx="{round_:g}" fill="{fill}" stroke="#555"/>'
+            f'height="{TALL:.0f}" rx="{round_:g}" fill="{fill}" stroke="#555"{dashes}/>'
         )
         parts += [_text(x, y + 4 + (i - (len(lines) - 1) / 2) * 14, line) for i, line in enumerate(lines)]
         parts.append("</g>")

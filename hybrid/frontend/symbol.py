@@ -126,8 +126,8 @@ def _outputs(made: Symbol) -> Any:
     return made if made._face is Symbol or len(made._entries) == 1 else list(made)
 
 
-SINGLY, PICTURED = 60, 300
-"""Boxes of the largest drawing in which each operator has its own, and of the largest that a notebook shows."""
+PICTURED = 300
+"""Boxes of the largest drawing that a notebook shows."""
 
 
 class Symbol:
@@ -205,14 +205,13 @@ class Symbol:
         ]
         outputs = ", ".join(self.list_outputs())
         listed = table(f"{len(nodes)} nodes -> {outputs}", ("node", "operator", "inputs", "attributes"), rows)
-        from .drawing import in_runs, of_graph, svg
+        from .brief import SINGLY, briefly
+        from .drawing import of_graph, svg
 
         drawing, said = of_graph(self.graph), f"{len(nodes)} nodes"
         if len(drawing.boxes) > SINGLY:
-            drawing, said = (
-                in_runs(drawing),
-                f"{said}; operators in a row are one box, which lists them under the pointer",
-            )
+            drawing = briefly(drawing)
+            said += "; operators in a row are one box, which lists them under the pointer, equal blocks in a row are drawn once"
         if len(drawing.boxes) > PICTURED:
             return listed
         picture = f'<div style="overflow:auto;max-height:600px;background:#fff">{svg(drawing)}</div>'

@@ -100,7 +100,7 @@ class HybridBlock(Block):
         self._traced_in = (False, False)
         """True for recording, and for training mode, when it was traced."""
         self._to_trace: dict[str, Any] | None = None
-        """The way in which another process had traced it, of whose training this one goes on (hybrid/resuming.py)."""
+        """The way in which another process had traced it, of whose training this one goes on (hybrid/resuming)."""
         self._seen_changes = -1
         self._in_format: Format = None
         self._out_format: Format = None

@@ -246,7 +246,7 @@ class Trainer:
         >>> net.weight.data().asnumpy()
         array([[0.]], dtype=float32)
         """
-        tell_if_unkept()
+        tell_if_unkept(self)
         self._check_and_rescale_grad(self._scale / batch_size)
         self._prepare()
         self._allreduce_grads()
@@ -293,7 +293,7 @@ class Trainer:
         >>> net.weight.data().asscalar().item()
         0.75
         """
-        tell_if_unkept()
+        tell_if_unkept(self)
         self._prepare()
         self._only_here("update")
         self._check_and_rescale_grad(self._scale / batch_size)

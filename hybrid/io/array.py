@@ -176,7 +176,7 @@ class NDArrayIter(DataIter):
         self._kept.clear()
 
     def _standing(self) -> dict[str, np.ndarray]:
-        """The place where it stands at the beginning of an epoch (hybrid/resuming.py)."""
+        """The place where it stands at the beginning of an epoch (hybrid/resuming)."""
         kept = {f"kept/{which}/{i}": a.asnumpy() for which, arrays in self._kept.items() for i, a in enumerate(arrays)}
         cursor, size = np.array(self.cursor), np.array(self.batch_size)
         return {"idx": self.idx.copy(), "order": self._order, "cursor": cursor, "batch_size": size, **kept}

@@ -82,7 +82,7 @@ class MXDataIter(DataIter):
     """Generator of the order of each epoch, for iterators that shuffle; set before the base's own __init__."""
 
     _repeats = True
-    """True: its own settings decide all that it gives, epoch for epoch (hybrid/resuming.py)."""
+    """True: its own settings decide all that it gives, epoch for epoch (hybrid/resuming)."""
 
     def __init__(
         self,

@@ -359,7 +359,7 @@ class BaseModule:
         if not isinstance(eval_metric, metric.EvalMetric):
             eval_metric = metric.create(eval_metric)
 
-        run = self._resumable()
+        run = self._resumable(eval_metric)
         for epoch in range(begin_epoch, num_epoch) if run is None else run.epochs(num_epoch, begin_epoch):
             started = time.time()
             self._begin_epoch(epoch, train_data)
@@ -368,6 +368,8 @@ class BaseModule:
             nbatch = 0
             data_iter = iter(train_data if run is None else run.batches(train_data))
             next_data_batch = next(data_iter)
+            if run is not None:
+                nbatch = run.done
             while next_data_batch is not None:
                 data_batch = next_data_batch
                 if monitor is not None:
@@ -384,6 +386,8 @@ class BaseModule:
                 if next_data_batch is None:  # before callbacks, which may reset the metric
                     values = eval_metric.get_global_name_value()
                 call(batch_end_callback, BatchEndParam(epoch, nbatch, eval_metric, locals()))
+                if run is not None:
+                    run._write_due()
                 nbatch += 1
             for name, value in values:
                 self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
@@ -404,13 +408,15 @@ class BaseModule:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
             train_data.reset()
 
-    def _resumable(self) -> Any:
+    def _resumable(self, eval_metric: metric.EvalMetric) -> Any:
         """The keeper of this training's state, where ``--resume`` asks for one; else None."""
         if Settings.folder is None:
             return None
         from .. import resuming  # it stands on the stores, which most programs do without
 
-        return resuming.Training(module=self)
+        run = resuming.Training(module=self, keep={"metric": eval_metric})
+        run._by_fit = True
+        return run
 
     def _begin_epoch(self, epoch: int, train_data: Any) -> None:
         """Do what comes before the batches of an epoch: nothing, but for modules that say otherwise."""

@@ -17,7 +17,7 @@ from ..formats.files import read, write
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
 from ..kvstore.base import choose
-from ..ndarray import zeros
+from ..ndarray import NDArray, zeros
 from ..symbol import Symbol
 from .base_module import DEFAULT, BaseModule, Params, check_described, check_names, descriptions
 from .executor_group import DataParallelExecutorGroup
@@ -258,6 +258,22 @@ class Module(BaseModule):
             self._exec_group.get_params(*held)
             self._params_dirty = False
         return held
+
+    def _trained_arrays(self) -> dict[str, list[NDArray]]:
+        """Arrays that training changes besides those of the optimizer, by name, each on all its contexts (hybrid/resuming)."""
+        group = self._exec_group
+        names = *group.param_names, *group.aux_names, *group.state_names
+        return {n: list(own) for n, own in zip(names, (*group.param_arrays, *group.aux_arrays, *group.state_arrays))}
+
+    def _arrays_were_set(self) -> None:
+        """Take notice that the arrays of _trained_arrays have other values now."""
+        self._params_dirty = True
+
+    def _gradients_to_keep(self) -> dict[str, list[NDArray]]:
+        """Gradients that add up over batches, by the parameter's name, each on all its contexts."""
+        group = self._exec_group
+        adding = {n for n in group.param_names if group.grad_req.get(n) == "add"}
+        return {n: list(own) for n, own in zip(group.param_names, group.grad_arrays) if n in adding}
 
     def _allocate(self) -> tuple[Params, Params]:
         """Arrays for parameters on the CPU, made when there are none."""

@@ -124,9 +124,10 @@ def suppress(boxes: np.ndarray, ids: np.ndarray | None, threshold: float, form: 
 
 @op("_contrib_MultiBoxDetection", "_npx_multibox_detection")
 class MultiBoxDetection(Op):
-    """Detections of an SSD: the best class of every anchor, its box, and non-maximum suppression.
+    """Detections of an SSD, rows of class (-1: none), score, left, top, right, bottom: the best class of every anchor, and its box.
 
-    Shapes: cls_prob (N, classes + 1, A), loc_pred (N, A*4), anchor (1, A, 4) -> (N, A, 6) of [class, score, corners].
+    Shapes: cls_prob (N, classes + 1, A), loc_pred (N, A*4), anchor (1, A, 4) -> (N, A, 6). Classes are counted from 0, without
+    the background; sides are in the unit of the anchors, which MultiBoxPrior makes as fractions of the picture's width and height.
     Anchors whose best class other than the first (the background) has a score below threshold are dropped: their rows are
     -1 and come last. The others are sorted by score, ties by anchor, and suppressed ones get class -1. With nms_topk only
     that many are sorted and compared; rows past them stay what they were before sorting, with class -1. Without an

@@ -5,12 +5,13 @@ from __future__ import annotations
 import bisect
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import ndarray
+from ..core.error import MXNetError
 from ..io import DataBatch, DataDesc, DataIter
 
 
@@ -138,6 +139,8 @@ class BucketSentenceIter(DataIter):
         self.idx = [(i, j) for i, own in enumerate(self.data) for j in range(0, len(own) - batch_size + 1, batch_size)]
         self.nddata: list[Any] = []
         self.ndlabel: list[Any] = []
+        self._orders = [np.arange(len(own)) for own in self.data]
+        """The sentences' numbers as they were given, bucket by bucket, in the order in which they stand now."""
         self.reset()
 
     def _to_major_axis(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -147,14 +150,44 @@ class BucketSentenceIter(DataIter):
         """Start again, in another order."""
         self.curr_idx = 0
         random.shuffle(self.idx)
-        for own in self.data:
-            np.random.shuffle(own)
+        for i, own in enumerate(self.data):
+            order = np.arange(len(own))
+            np.random.shuffle(order)  # draws what a shuffle of the sentences themselves would
+            self._reorder(i, order)
+        self._make_arrays()
+
+    def _reorder(self, bucket: int, order: np.ndarray) -> None:
+        self.data[bucket][:] = self.data[bucket][order]
+        self._orders[bucket] = self._orders[bucket][order]
+
+    def _make_arrays(self) -> None:
         self.nddata, self.ndlabel = [], []
         for own in self.data:
             following = np.full_like(own, self.invalid_label)
             following[:, :-1] = own[:, 1:]
             self.nddata.append(ndarray.array(own, dtype=self.dtype))
             self.ndlabel.append(ndarray.array(following, dtype=self.dtype))
+
+    def _standing(self) -> dict[str, np.ndarray]:
+        """The place where it stands at the beginning of an epoch (hybrid/resuming)."""
+        orders = {f"order/{i}": order.copy() for i, order in enumerate(self._orders)}
+        return {"at": np.array(self.curr_idx), "idx": np.array(self.idx, np.int64).reshape(-1, 2), **orders}
+
+    def _stand(self, place: Mapping[str, np.ndarray]) -> None:
+        """Stand where _standing was asked. Raises MXNetError for a place in other sentences."""
+        orders = [place.get(f"order/{i}", np.arange(0)) for i in range(len(self.data))]
+        counts, wanted = [len(order) for order in orders], [len(own) for own in self.data]
+        if counts != wanted or len(place["idx"]) != len(self.idx):
+            raise MXNetError(
+                f"BucketSentenceIter: got a place in buckets of {counts} sentences, wanted one in buckets of {wanted}"
+            )
+        for i, order in enumerate(orders):
+            found = np.empty(len(order), np.int64)
+            found[self._orders[i]] = np.arange(len(order))
+            self._reorder(i, found[order])
+        self.idx = [(int(i), int(j)) for i, j in place["idx"]]
+        self.curr_idx = int(place["at"])
+        self._make_arrays()
 
     def next(self) -> DataBatch:
         """The next batch. Raises StopIteration after the last."""

@@ -41,7 +41,7 @@ def markdown() -> str:
             "# ONNX's backend suite on our engine",
             "",
             "Written by `python -m tests.backend --document > docs/backend-suite.md`; `python -m tests.backend` counts anew, and a",
-            "test fails for an entry below that passes.",
+            "test fails for an entry of the table that passes.",
             "",
             MEASURED,
             "",

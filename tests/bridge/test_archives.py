@@ -1,8 +1,10 @@
 """Models in archives and folders: SageMaker's as real MXNet 1.9.1 wrote and ran them, and archives that want to do harm."""
 
+import gc
 import gzip
 import io
 import json
+import os
 import stat
 import tarfile
 import zipfile
@@ -12,8 +14,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from typer.testing import CliRunner
 
 import bridge
+import hybrid as mx
+from bridge.cli import app
 from hybrid.core.error import OutOfMemory
 from hybrid.core.memory_budget import memory_budget, set_memory_budget
 from tests.models.networks import networks
@@ -108,7 +113,7 @@ def test_what_is_in_an_archive_is_said(tmp_path: Path) -> None:
     onnx_model = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [])).SerializeToString()
     several = {f"{n}-symbol.json": b"{}" for n in "abcdefg"}
     for files, said in (
-        ({"deep/model.onnx": onnx_model}, r"holds an ONNX model \(deep/model.onnx\); unpack it and give that file"),
+        ({"deep/model.onnx": onnx_model}, r"m.zip/deep/model.onnx: got .* wanted a whole ONNX model"),
         (several, r"holds 7 symbols \(a-symbol.json, b-symbol.json, .* and 2 more\); unpack it"),
         ({"readme.txt": b"x"}, r"holds no .json and no .params file, wanted a -symbol.json"),
         ({"net.params": b"x"}, r"holds net.params, wanted a -symbol.json"),
@@ -235,7 +240,11 @@ def test_folders(tmp_path: Path) -> None:
     [
         ("hyperparams.json", '{"image_shape": "300"}', {"data": (1, 3, 300, 300)}),
         ("hyperparams.json", '{"image_shape": "1,28,30"}', {"data": (1, 1, 28, 30)}),
+        ("hyperparams.json", '{"resize_width": 256, "num_classes": 3}', {"data": (1, 3, 256, 256)}),
+        ("hyperparams.json", '{"resize_width": "64", "resize_height": "48"}', {"data": (1, 3, 48, 64)}),
+        ("hyperparams.json", '{"image_shape": "300", "resize_width": "64"}', {"data": (1, 3, 300, 300)}),
         ("hyperparams.json", '{"image_shape": "0"}', {}),
+        ("hyperparams.json", '{"resize_width": "-5"}', {}),
         ("hyperparams.json", "{", {}),
         ("signature.json", '{"inputs": [{"data_name": "x", "data_shape": [0, 4]}]}', {"x": (1, 4)}),
         ("model-shapes.json", '[{"name": "x", "shape": [-3]}]', {}),
@@ -287,3 +296,105 @@ def test_hyperparameters_of_another_algorithm_are_no_fault(tmp_path: Path) -> No
         (tmp_path / file).write_bytes(content)
     (tmp_path / "hyperparams.json").write_text('{"epochs": "3"}')
     assert not bridge.open_model(tmp_path).unread
+
+
+# -- archives that deploy writes, whose model is an ONNX file ----------------------------------------------------------------
+
+
+@pytest.fixture(
+    scope="module", params=["sagemaker m.tar.gz", "mms m.mar", "sagemaker folder", "mms folder", "triton folder"]
+)
+def deployed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    to, name = request.param.split()
+    place = tmp_path_factory.mktemp("deployed") / name
+    bridge.deploy(LENET / "model", to, place, inputs={"data": (2, 1, 28, 28)})
+    return place
+
+
+def test_what_was_deployed_is_verified_on_either_side(deployed: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for sides in ((LENET / "model", deployed), (deployed, LENET / "model"), (deployed, deployed)):
+        result = bridge.verify(*map(str, sides), inputs=None if deployed in sides[:1] else {"data": (2, 1, 28, 28)})
+        assert result.equivalent and result.inner
+        for side, files in zip(sides, result.files):
+            if side == deployed and deployed.is_file():
+                assert [f.path for f in files] == [str(deployed)]
+    told = CliRunner().invoke(app, ["verify", str(LENET / "model"), str(deployed), "--json"])
+    assert told.exit_code == 0 and json.loads(told.output)["equivalent"], told.output
+    weights = str(LENET / "model-0000.params")  # of the side that holds none
+    told = CliRunner().invoke(app, ["verify", str(deployed), str(LENET / "model"), "--params", weights])
+    assert told.exit_code == 0, told.output
+    (found,) = bridge.run(deployed, {"data": np.ones((2, 1, 28, 28), "f")}).values()
+    assert found.shape == (2, 10)
+
+
+def test_another_model_that_was_deployed_is_told_from_it(tmp_path: Path) -> None:
+    other = bridge.open_model(LENET / "model")
+    weights = {n: a * np.float32(1.01) if n == "fullyconnected0_weight" else a for n, a in other.params.items()}
+    assert weights.keys() == other.params.keys() and "fullyconnected0_weight" in weights
+    wrong = bridge.open_model(mx.sym.load(str(LENET / "model-symbol.json")), weights)
+    bridge.deploy(wrong, "mms", tmp_path / "m.mar", inputs={"data": (2, 1, 28, 28)})
+    result = bridge.verify(LENET / "model", tmp_path / "m.mar")
+    assert result.divergence is not None and result.divergence.node == "fullyconnected0"
+    assert "m.mar" in str(result)
+
+
+def with_weights_beside(path: Path) -> dict[str, bytes]:
+    """Members of an archive with an ONNX model whose weights lie in a file of their own."""
+    made = bridge.convert(LENET / "model", inputs={"data": (2, 1, 28, 28)}, output=path / "x.onnx")
+    assert made.verification is not None
+    onnx.save(
+        onnx.load(path / "x.onnx"), path / "model.onnx", save_as_external_data=True, location="weights.bin",
+        size_threshold=0,
+    )  # fmt: skip
+    return {f"deep/{n}": (path / n).read_bytes() for n in ("model.onnx", "weights.bin")} | {"deep/other.bin": b"x"}
+
+
+def test_weights_beside_the_model_in_an_archive_are_read(tmp_path: Path) -> None:
+    """And removed with it, and nothing else is unpacked."""
+    for name in ("m.zip", "m.tar.gz"):
+        model = bridge.open_model(packed(tmp_path / name, with_weights_beside(tmp_path)))
+        assert (model.name, model.place, model.files()) == ("m", tmp_path / name, [tmp_path / name])
+        assert model.read == (str(tmp_path / name),) and str(tmp_path / name) in repr(model)
+        folder = model.archive.folder  # type: ignore[union-attr]
+        assert sorted(p.name for p in folder.rglob("*") if p.is_file()) == ["model.onnx", "weights.bin"]
+        assert bridge.verify(model, LENET / "model").equivalent
+        assert bridge.verify(model.select(["fullyconnected0"]), LENET / "model", outputs=["fullyconnected0"]).equivalent
+        bridge.deploy(model, "sagemaker", tmp_path / f"{name}-again")
+        assert (tmp_path / f"{name}-again" / "weights.bin").is_file()
+        if hasattr(os, "fork"):  # a copy of the process that ends leaves the folder to this one
+            child = os.fork()
+            if not child:
+                model.archive.close()  # type: ignore[union-attr]
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0 and folder.is_dir()
+        del model
+        gc.collect()
+        assert not folder.exists()
+
+
+def test_an_archive_is_compiled_beside_itself(tmp_path: Path) -> None:
+    source = packed(tmp_path / "m.zip", with_weights_beside(tmp_path))
+    made = bridge.compile(source)
+    assert made.file == str(tmp_path / "m.gluonnx")
+    feeds = {"data": np.ones((2, 1, 28, 28), "f")}
+    (got,), (want,) = bridge.CompiledModel(source).run(feeds).values(), bridge.run(LENET / "model", feeds).values()
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_nothing_stays_of_an_archive_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    members = with_weights_beside(tmp_path)
+    for files, said in (
+        ({"model.onnx": b"no model"}, r"m.zip/model.onnx"),
+        (
+            dict(list(members.items())[:1]),
+            r"m.zip: its model deep/model.onnx has weights in deep/weights.bin, which the archive does not hold",
+        ),
+        ({"a.onnx": b"1", "b/c.onnx": b"2"}, r"holds 2 ONNX models \(a.onnx, b/c.onnx\); unpack it"),
+        ({"a.onnx": b"1", "../weights.bin": b"2"}, "would be written outside of the folder"),
+    ):
+        with pytest.raises((bridge.BadInput, mx.MXNetError), match=said):
+            bridge.open_model(packed(tmp_path / "m.zip", files))
+        gc.collect()
+        assert not list((tmp_path / "scratch").iterdir()), said

@@ -1,6 +1,7 @@
 """Arrays of another dtype than the network takes: said with the file's name before anything runs, and only where it is so."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import hybrid as mx
 from bridge.cli import app
 from bridge.models import check_dtypes, hold_dtypes, open_model
 from hybrid.core.op import Spec
+from hybrid.ir import facts
 
-SAID = "x.npz: data is float64, the model takes float32; save it as array.astype('float32')"
+SAID = "data is float64, the model takes float32; save it as array.astype('float32')"
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +31,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mx.nd.save(str(path / "net-0000.params"), {n: mx.nd.array(a) for n, a in weights.items()})
     bridge.convert(path / "net", inputs={"data": (2, 3)}, batch="batch", output=path / "net.onnx")
     np.savez(path / "x.npz", data=rng.normal(size=(2, 3)))
+    np.savez(path / "larger.npz", data=rng.normal(size=(5, 3)))
+    for file in ("net.onnx", "net-symbol.json", "net-0000.params"):
+        shutil.copy(path / file, path / file.replace("net", "compiled"))
     np.savez(path / "right.npz", data=rng.normal(size=(2, 3)).astype(np.float32))
     return path
 
 
+@pytest.fixture
+def compiled(folder: Path, request: pytest.FixtureRequest) -> None:
+    """The file beside a model from which it starts, where the command is for that."""
+    model = request.getfixturevalue("command").split()[1]
+    if model.startswith("compiled"):
+        bridge.compile(folder / model, inputs=folder / "right.npz")
+
+
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(
     "command",
     [
@@ -46,6 +60,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "verify net.onnx net --inputs x.npz",
         "verify net.onnx net.onnx --inputs x.npz",
         "verify net net.onnx --inputs right.npz --also x.npz",
+        "compile net --inputs x.npz -o made.gluonnx",
+        "compile net.onnx --inputs x.npz -o made.gluonnx",
+        "run compiled --compiled --inputs x.npz",
+        "run compiled --compiled --inputs larger.npz",
+        "run compiled.onnx --compiled --inputs x.npz",
         "record net --inputs x.npz -o made.npz",
         "record net.onnx --inputs x.npz -o made.npz",
         "bench net --inputs x.npz --seconds 0.01",
@@ -57,7 +76,8 @@ def test_every_command_names_the_file(folder: Path, command: str, monkeypatch: p
     monkeypatch.chdir(folder)
     done = CliRunner().invoke(app, command.split())
     said = " ".join(done.output.split())
-    assert done.exit_code == 2 and SAID in said and "#dtype-of-input" in said, done.output
+    file = next(word for word in command.split() if word in ("x.npz", "larger.npz"))
+    assert done.exit_code == 2 and f"{file}: {SAID}" in said and "#dtype-of-input" in said, done.output
     assert not list(folder.glob("made*"))
 
 
@@ -102,9 +122,48 @@ def test_a_file_of_another_precision_is_still_compared(folder: Path, tmp_path: P
         assert bridge.verify(*pair, inputs=folder / "right.npz").equivalent
 
 
-def test_a_program_is_told_too(folder: Path) -> None:
+def test_arrays_are_looked_at_by_the_inference_that_the_run_is_of(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one size there is one inference; a comparison converts besides, for sizes that are open."""
+    seen: list[Any] = []
+    found = facts.infer
+    monkeypatch.setattr(facts, "infer", lambda graph, shapes, *a, **k: _seen(seen, shapes, found, graph, *a, **k))
+    feeds = dict(np.load(folder / "right.npz"))
+    bridge.compile(folder / "net", inputs=feeds, output=tmp_path / "net.gluonnx")
+    assert seen == ["(2, 3)"]
+    started = bridge.CompiledModel(folder / "net", compiled=tmp_path / "net.gluonnx")
+    started.run(feeds)
+    assert seen == ["(2, 3)"], "nothing is inferred of what it was compiled for"
+    for ran in (
+        lambda: bridge.run(folder / "net", feeds),
+        lambda: bridge.run(folder / "net", feeds, engine="onnxruntime"),
+        lambda: bridge.record(folder / "net", feeds),
+        lambda: bridge.bench(folder / "net", inputs=feeds, seconds=0.01),
+        lambda: bridge.convert(folder / "net", inputs=feeds, output=tmp_path / "net.onnx"),
+        lambda: bridge.verify(folder / "net", folder / "net.onnx", inputs=feeds),
+        lambda: started.run({"data": np.ones((2, 3, 1), "f")}),
+    ):
+        seen.clear()
+        ran()
+        assert sum(shape in ("(2, 3)", "(2, 3, 1)") for shape in seen) == 1, seen
+
+
+def _seen(
+    seen: list[Any], shapes: Mapping[str, Any], infer: Callable[..., Any], graph: Any, *told: Any, **more: Any
+) -> Any:
+    seen.append(str(shapes.get("data")))  # sizes that are not known compare with none
+    return infer(graph, shapes, *told, **more)
+
+
+def test_a_program_is_told_too(folder: Path, tmp_path: Path) -> None:
+    bridge.compile(folder / "net", inputs=folder / "right.npz", output=tmp_path / "net.gluonnx")
+
+    def started(model: Path, feeds: Any) -> Any:
+        return bridge.CompiledModel(model, compiled=tmp_path / "net.gluonnx").run(feeds)
+
     call: Callable[..., Any]
-    for call in (bridge.run, bridge.record):
+    for call in (bridge.run, bridge.record, started):
         with pytest.raises(bridge.BadInput, match="input data: got float64, wanted float32; convert it"):
             call(folder / "net", {"data": np.ones((2, 3))})
     with pytest.raises(bridge.BadInput, match=r"x\.npz: data is float64"):

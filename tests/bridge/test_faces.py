@@ -29,7 +29,7 @@ from bridge.layers import brief, measure_layers, without_rounding
 from bridge.measures import Details, examine, place_in_words
 from bridge.pictures import pictures_of, png
 from bridge.provenance import read_facts
-from bridge.result import GROWN, Case, Divergence, Layer, ModelFile, Neighbour, VerifyResult, run_of
+from bridge.result import GROWN, Case, Divergence, Layer, ModelFile, Neighbour, VerifyResult
 from hybrid.formats import images
 from tests.house.docs import ROOT
 
@@ -359,7 +359,7 @@ def test_a_tolerance_that_was_given_judges_no_layers(sums: tuple[Path, Path]) ->
 def test_the_run_that_numbers_are_of_is_told(models: tuple[Path, Path]) -> None:
     found = bridge.verify(models[0], models[0].with_name("right.onnx"), inputs={"data": (2, 3, 12, 12)})
     [d] = found.differences
-    index = run_of(found, d)
+    index = found.run_of.get(d.name)
     assert index is not None and d.max_rel == max(r["differences"][0]["max_rel"] for r in found.runs)
     assert found.runs[index]["differences"][0]["index"] == d.index
     assert found.as_dict()["differences"][0]["run"] == index
@@ -371,11 +371,15 @@ def test_the_run_that_numbers_are_of_is_told(models: tuple[Path, Path]) -> None:
     ):
         assert said in shown and "numbers and counts are of the run where an output is worst" in shown
     alone = dataclasses.replace(found, runs=found.runs[:1])
-    assert words.worst(alone) == "" and words.worst(dataclasses.replace(found, runs=({}, {}))) == ""
+    assert words.worst(alone) == "" and words.worst(dataclasses.replace(found, run_of={})) == ""
     recorded = dataclasses.replace(d, name=f"{d.name} (first model, recorded)")
     run = {n: v for n, v in found.runs[index].items() if n not in ("kind", "seed")}  # as a recording has it
-    several = dataclasses.replace(found, differences=(d, recorded), runs=(*found.runs, run))
-    assert [run_of(several, each) for each in several.differences] == [index, len(found.runs)]
+    several = dataclasses.replace(
+        found,
+        differences=(d, recorded),
+        runs=(*found.runs, run),
+        run_of={**found.run_of, recorded.name: len(found.runs)},
+    )
     assert f"(given, data (2,3,12,12)) for {recorded.name}" in words.worst(several)
 
 

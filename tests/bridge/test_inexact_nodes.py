@@ -13,8 +13,10 @@ import pytest
 
 import bridge
 import hybrid as mx
+from bridge import report
 from bridge.conditioning import carried, explained, truth_of
 from bridge.engines import NativeEngine
+from bridge.faces import html, markdown
 from bridge.models import Model
 from hybrid.core.op import Spec
 
@@ -24,8 +26,7 @@ GIVEN = (561, 12)
 rows that is a 50,000th of their scale off."""
 
 
-@functools.lru_cache(maxsize=2)
-def network(high: int = HIGH) -> Model:
+def layers(high: int = HIGH) -> tuple[mx.sym.Symbol, dict[str, np.ndarray]]:
     """Pictures to one size, as pixels to -1..1, and layers with many outputs, of which some nearly cancel."""
     rng = np.random.default_rng(0)
     shapes = {"conv_weight": (8, 3, 8, WIDE), "fc_weight": (64, high)}
@@ -34,7 +35,12 @@ def network(high: int = HIGH) -> Model:
     y = mx.sym.broadcast_sub(y, mx.sym.var("mean"), name="centred") * 0.0078125
     y = mx.sym.Convolution(y, kernel=(8, WIDE), stride=(8, WIDE), num_filter=8, no_bias=True, name="conv")
     y = mx.sym.FullyConnected(y, num_hidden=64, no_bias=True, name="fc")
-    return bridge.open_model(y, weights | {"mean": np.full((1, 1, 1, 1), 127.5, "float32")})
+    return y, weights | {"mean": np.full((1, 1, 1, 1), 127.5, "float32")}
+
+
+@functools.lru_cache(maxsize=2)
+def network(high: int = HIGH) -> Model:
+    return bridge.open_model(*layers(high))
 
 
 def pictures(rows: int = GIVEN[0], seed: int = 7) -> np.ndarray:
@@ -156,3 +162,41 @@ def test_a_refused_conversion_says_which_weight_differs(monkeypatch: pytest.Monk
         bridge.convert(network(160), inputs={"data": (1, 3, 201, 12)}, output=tmp_path / "model.onnx")
     causes = caught.value.result.causes
     assert list(causes) == ["conv"] and "ratio 1.01" in causes["conv"][0]
+
+
+@pytest.mark.parametrize(("rows", "high", "seed"), [(GIVEN[0], HIGH, 7), (201, 160, 8)])
+def test_a_refusal_names_the_inexact_node_first(
+    rows: int, high: int, seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A runtime's rounding does not explain all that differs: beyond its own tolerance or within it, the node is the first thing
+    that is said, and no node that only magnifies it."""
+    monkeypatch.setattr("bridge.judge.explained", lambda *_: False)
+    with pytest.raises(bridge.NotEquivalent) as caught:
+        bridge.convert(network(high), inputs={"data": pictures(rows, seed)}, output=tmp_path / "model.onnx")
+    found = caught.value.result
+    first = found.divergence
+    assert first is not None and (first.node, first.kind, found.faults) == ("resized", "inexact", ())
+    assert "; the node that is inexact is resized (_contrib_BilinearResize2D): onnxruntime is " in str(caught.value)
+    shown = " ".join(str(found).split())
+    assert "first resized (_contrib_BilinearResize2D), tensor resized_output the models are the same here" in shown
+    for face in (html.page, markdown.page):
+        assert "a runtime rounds more than float32 has to" in face(report.verify_table(found), {})
+    assert found.as_dict()["divergence"]["inexact"] == first.inexact != ""
+
+
+def test_a_tolerance_that_is_given_names_the_inexact_node_too(written: Path) -> None:
+    result = bridge.verify(network(), str(written), inputs={"data": pictures()}, tolerance=(1e-7, 0))
+    assert result.verdict == "not equivalent" and result.divergence is not None
+    assert (result.divergence.node, result.divergence.kind) == ("resized", "inexact")
+
+
+def test_what_is_not_before_an_output_is_not_named_for_it(tmp_path: Path) -> None:
+    """Another output is off, of a branch without the node: large numbers, of which one unit in the last place is much."""
+    symbol, weights = layers()
+    both = bridge.open_model(mx.sym.Group([symbol, mx.sym.exp(mx.sym.var("other"), name="grown")]), weights)
+    feeds = {"data": pictures(), "other": np.linspace(9, 11, 4000, dtype="float32").reshape(1, -1)}
+    path = tmp_path / "both.onnx"
+    bridge.convert(both, output=path, inputs=feeds, verify=False)
+    result = bridge.verify(both, str(path), inputs=feeds, tolerance=(1e-4, 0))
+    assert [d.name for d in result.differences if not d.equal] == ["grown_output"]
+    assert result.divergence is not None and result.divergence.inexact == ""

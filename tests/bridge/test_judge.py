@@ -202,7 +202,7 @@ def tried(
     """The verdict over what two sides gave. inner: what node by node finds, of every case or by the case's number."""
     told = Told()
 
-    def stepped(_one: Any, _two: Any, case: Case, pairs: Any, ref: Any) -> NodewiseResult:
+    def stepped(_one: Any, _two: Any, case: Case, pairs: Any, ref: Any, _exercised: Any) -> NodewiseResult:
         index = int(case.feeds["case"])
         assert ref is (reference or one)
         told.inspected.append(index)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import bridge
 import hybrid as mx
 from bridge import report
 from bridge.models import BadInput
+from bridge.recorded import script_for_mxnet
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,12 +79,26 @@ def test_a_program_ends_with_its_own_lines_alone(tmp_path: Path) -> None:
 def test_the_script_for_mxnet_says_how_to_make_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mxnet", types.ModuleType("mxnet"))
     space: dict[str, object] = {"__name__": "script"}
-    exec((ROOT / "bridge" / "scripts" / "record_with_mxnet.py").read_text(), space)
-    asked = types.SimpleNamespace(input=[], range=[], inputs=[str(tmp_path / "in.npz")], runs=1, seed=0)
+    exec(script_for_mxnet(), space)
+    asked = types.SimpleNamespace(
+        input=[], range=[], inputs=[str(tmp_path / "in.npz")], runs=1, seed=0, draws="expected"
+    )
     with pytest.raises(SystemExit, match=r"in.npz: no such file; wanted an .npz .* --input data:1,3,224,224"):
         space["sets_of_inputs"](asked)  # pyright: ignore[reportCallIssue]
     np.savez(tmp_path / "in.npz", data=np.ones((1, 2)))
-    assert list(space["sets_of_inputs"](asked)[0]) == ["data"]  # pyright: ignore[reportCallIssue]
+    (case,), further = space["sets_of_inputs"](asked)  # pyright: ignore[reportCallIssue]
+    assert list(case.feeds) == ["data"] and not further
+
+
+def test_the_script_for_mxnet_takes_names_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As gluonnx record does; a name that there is not is said, with those that are near."""
+    monkeypatch.setitem(sys.modules, "mxnet", types.ModuleType("mxnet"))
+    space: dict[str, Any] = {"__name__": "script"}
+    exec((ROOT / "bridge" / "scripts" / "record_with_mxnet.py").read_text(), space)
+    inner = ["data", "fc1_output", "relu1_output", "a,b"]
+    assert space["named"](["fc1_output, relu1_output", "a,b"], inner) == ["fc1_output", "relu1_output", "a,b"]
+    with pytest.raises(SystemExit, match=r"--outputs fc2_output: .* did you mean fc1_output"):
+        space["named"](["relu1_output,fc2_output"], inner)
 
 
 def test_a_channel_of_one_number_that_cancels_is_no_fault(tmp_path: Path) -> None:

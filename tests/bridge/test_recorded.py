@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 import bridge
 import hybrid as mx
 from bridge.cli import app
-from bridge.recorded import RecordedRun, Recording, is_recording, load_recording
+from bridge.engines import Arrays, EngineError, NativeEngine
+from bridge.recorded import RecordedRun, Recording, is_recording, load_recording, script_for_mxnet
 from tests.house.docs import ROOT
 from tests.models.networks import FOLDER
 
@@ -160,6 +161,20 @@ def test_who_is_right_is_said(net: Path, converted: Path) -> None:
     assert result.divergence.node == "activation0"
 
 
+def test_runs_of_a_recording_are_told_beside_those_of_two_models(net: Path, converted: Path) -> None:
+    """Also where several runs give the very same numbers: the run is kept, and not found again by them."""
+    known = load_recording(RECORDED / "lenet.npz").runs[0]
+    wrong = known.outputs["softmax_output"] + np.float32(0.25)
+    expected = Recording((known, RecordedRun(known.inputs, {"softmax_output": wrong}), known))
+    result = bridge.verify(net, converted, expected=expected)
+    assert len(result.runs) == 9 and len(result.differences) == 3
+    assert [result.run_of[d.name] for d in result.differences] == [0, 4, 7]
+    assert [d["run"] for d in result.as_dict()["differences"]] == [0, 4, 7]
+    assert all(result.runs[i]["differences"][0]["max_abs"] == pytest.approx(0.25) for i in (4, 7))
+    shown = " ".join(str(result).split())
+    assert "run 5 of 9" in shown and "run 8 of 9" in shown
+
+
 # -- recordings of our own --------------------------------------------------------------------------------------------------
 
 
@@ -198,11 +213,124 @@ def test_the_commands(net: Path, converted: Path, tmp_path: Path) -> None:
 
 def test_the_script_is_printed_and_is_for_old_pythons() -> None:
     text = call("record", "--script")
-    assert text == SCRIPT.read_text()
+    assert SCRIPT.read_text().splitlines()[-1] == text.splitlines()[-1]
+    assert "def first_that_runs(" in text, "the draws are in it"
     tree = ast.parse(text, feature_version=(3, 6))
     needs = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
     needs |= {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert needs - set(sys.stdlib_module_names) == {"mxnet", "numpy"}
+
+
+def record_with_the_script(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> Recording:
+    """The recording that the script for MXNet makes, with MXNet's interface of this package in MXNet's place."""
+    monkeypatch.setitem(sys.modules, "mxnet", mx)
+    monkeypatch.setattr(sys, "argv", ["record_with_mxnet.py", *map(str, arguments), "-o", "script.npz"])
+    exec(script_for_mxnet(), {"__name__": "__main__"})
+    return load_recording("script.npz")
+
+
+@pytest.fixture
+def relu6(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A network of a bound that usual numbers do not come to, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    mx.sym.clip(mx.sym.var("data"), a_min=0, a_max=6, name="bound").save("bound-symbol.json")
+    return tmp_path / "bound"
+
+
+def test_the_script_draws_what_record_draws(
+    relu6: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for shape, range_, runs in (("2,9", None, 1), ("2,9", "-1,2", 2)):
+        asked = ["--input", f"data:{shape}", "--runs", runs, *(["--range", f"data:{range_}"] if range_ else [])]
+        theirs = record_with_the_script(monkeypatch, relu6, *asked)
+        call("record", relu6, *asked, "-o", "own.npz")
+        ours = load_recording("own.npz")
+        assert theirs.kinds == ours.kinds == ("expected",) * runs + ("wide", "edges")
+        for one, other in zip(theirs.runs, ours.runs, strict=True):
+            np.testing.assert_array_equal(one.inputs["data"], other.inputs["data"])
+            np.testing.assert_array_equal(one.outputs["bound_output"], other.outputs["bound_output"])
+        assert theirs.drawn and theirs.by_mxnet
+    assert bridge.verify(relu6, expected="script.npz").equivalent
+    assert "left out" not in capsys.readouterr().out
+
+
+def test_a_bound_that_usual_draws_do_not_reach_is_recorded_by_the_script(
+    relu6: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """relu6 that is read as relu60."""
+    record_with_the_script(monkeypatch, relu6, "--input", "data:1,16")
+    wrong = mx.sym.clip(mx.sym.var("data"), a_min=0, a_max=60, name="bound")
+    assert bridge.verify(wrong, expected="script.npz").verdict == "not equivalent"
+    record_with_the_script(monkeypatch, relu6, "--input", "data:1,16", "--draws", "expected")
+    assert bridge.verify(wrong, expected="script.npz").equivalent
+    with pytest.raises(SystemExit, match="got wider, wanted some of expected,wide,edges"):
+        record_with_the_script(monkeypatch, relu6, "--input", "data:1,16", "--draws", "wide,wider")
+
+
+def test_the_script_records_a_recording_again(
+    relu6: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what gluonnx knows of inputs, and which draws nobody asked for; one of those may be refused."""
+    bridge.record(relu6, {"data": (1, 16)}, "own.npz", seed=3)
+    again = record_with_the_script(monkeypatch, relu6, "--inputs", "own.npz")
+    own = load_recording("own.npz")
+    assert again.kinds == own.kinds == ("expected", "wide", "edges")
+    assert all(np.array_equal(a.inputs["data"], b.inputs["data"]) for a, b in zip(again.runs, own.runs, strict=True))
+    bind = mx.sym.Symbol.bind
+
+    def refuse(self: mx.sym.Symbol, ctx: object, args: dict[str, mx.nd.NDArray], **more: object) -> object:
+        if np.abs(args["data"].asnumpy()).max() > 50:
+            raise mx.base.MXNetError("too large\nfor this")
+        return bind(self, ctx, args, **more)
+
+    monkeypatch.setattr(mx.sym.Symbol, "bind", refuse)
+    assert record_with_the_script(monkeypatch, relu6, "--inputs", "own.npz").kinds == ("expected", "wide")
+    assert "the draw of edges was left out: MXNet does not take it (too large)" in capsys.readouterr().out
+    milder = record_with_the_script(monkeypatch, relu6, "--input", "data:1,16")
+    assert milder.kinds == ("expected", "wide", "edges")
+    assert 1 < max(np.abs(r.inputs["data"]).max() for r in milder.runs) <= 50
+
+
+def test_the_script_draws_with_an_old_numpy_too(relu6: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(np.random, "default_rng")
+    found = record_with_the_script(monkeypatch, relu6, "--input", "data:4,16", "--range", "data:-3,3")
+    assert found.kinds == ("expected", "wide", "edges")
+    usual, _, edges = (r.inputs["data"] for r in found.runs)
+    assert 2 < np.abs(usual).max() < 3 and np.isin([-3, 0, 3], edges).all()
+    normal = record_with_the_script(monkeypatch, relu6, "--input", "data:4,16")
+    assert np.abs(normal.runs[1].inputs["data"]).max() > 10
+
+
+def test_the_kinds_of_draws_that_are_recorded(relu6: Path) -> None:
+    for asked, kinds in (
+        (["--draws", "expected"], ("expected",)),
+        (["--draws", "expected,wide"], ("expected", "wide")),
+        (["--draws", "edges", "--draws", "wide"], ("expected", "wide", "edges")),
+        ([], ("expected", "wide", "edges")),
+    ):
+        call("record", relu6, "--input", "data:1,8", "-o", "own.npz", *asked)
+        assert load_recording("own.npz").kinds == kinds
+    said = call("record", relu6, "--input", "data:1,8", "--draws", "wider", code=2)
+    assert "--draws: got wider, wanted some of expected, wide, edges" in " ".join(said.split())
+
+
+def test_a_recorded_draw_that_nobody_asked_for_may_be_refused(relu6: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = bridge.record(relu6, {"data": (1, 16)})
+    ran = NativeEngine.run
+
+    def refuse(self: NativeEngine, feeds: Arrays) -> Arrays:
+        if np.abs(feeds["data"]).max() > 50:
+            raise EngineError("too large\nfor this")
+        return ran(self, feeds)
+
+    monkeypatch.setattr(NativeEngine, "run", refuse)
+    result = bridge.verify(relu6, expected=kept)
+    assert result.equivalent and [r["kind"] for r in result.runs] == ["expected", "wide"]
+    (note,) = result.warnings
+    assert note.startswith("the recorded draw of edges was left out: ") and note.endswith(" refuses it (too large)")
+    asked = Recording(kept.runs, {k: v for k, v in kept.facts.items() if k != "kinds"})
+    with pytest.raises(EngineError, match="too large"):
+        bridge.verify(relu6, expected=asked)
 
 
 @pytest.mark.mxnet

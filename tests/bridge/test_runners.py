@@ -81,6 +81,16 @@ def test_openvino_is_an_engine_that_shows_what_is_inside(net: Path, feeds: dict[
         runner_for(bridge.open_model(model), "openvino").run(feeds)
 
 
+@pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="openvino is not installed")
+def test_openvino_gives_an_output_under_its_own_name_alone(
+    net: Path, feeds: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    """Of a network in float16 with float32 outputs the last node is a cast, which OpenVINO takes out: two names for a tensor."""
+    bridge.convert_in(bridge.Half(), net, output=tmp_path / "half.onnx", inputs={n: a.shape for n, a in feeds.items()})
+    runner = runner_for(bridge.open_model(tmp_path / "half.onnx"), "openvino")
+    assert [*runner.run(feeds)] == [o.name for o in onnx.load(tmp_path / "half.onnx").graph.output]
+
+
 def test_a_package_that_is_missing_is_named(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openvino", None)
     with pytest.raises(bridge.BadInput, match=r"OpenVINO is not installed.*pip install 'gluonnx\[openvino\]'"):

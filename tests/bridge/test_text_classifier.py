@@ -307,10 +307,10 @@ def test_new_names_of_inputs_are_taken(imported: tuple[str, Any], tmp_path: Path
 
 
 def test_the_word_that_may_stand_alone() -> None:
-    with pytest.raises(BadInput, match=r"data:1=seq; batch is the only label that may stand alone"):
-        parse_dynamic(["seq"])
+    with pytest.raises(BadInput, match=r"data:1=seq, or batch; batch alone may stand without axes$"):
+        parse_dynamic(["seq"], ["batch"])
     with pytest.raises(BadInput, match=r"data:0=batch$"):
-        parse_dynamic(["batch"])
+        parse_dynamic(["seq"])
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------------------

@@ -80,16 +80,30 @@ def test_the_newest_parameters_are_named(net: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "example"),
     [
-        ("alexnet", "data:1,3,224,224"),
+        ("squeezenet", "data:1,3,224,224"),
+        ("alexnet", "data:1,3,80,80"),  # which its first product takes, and 224 x 224 not
         ("conv3d_video", "data:1,2,16,112,112"),
         ("variable_attributes", "data:1,4,14,14"),
         ("linear_regression", "data:1,12"),
         ("text_cnn", "data:1,16"),
     ],
 )
-def test_sizes_that_are_proposed_fit_the_network(name: str, example: str) -> None:
+def test_sizes_that_are_proposed_fit_the_network(name: str, example: str, tmp_path: Path) -> None:
     with pytest.raises(bridge.BadInput, match=f"cannot tell the shape of input data; .*--input {example}$"):
         bridge.convert(FOLDER / name / "model")
+    if name in ("squeezenet", "alexnet"):
+        assert call("convert", FOLDER / name / "model", "--input", example, "--no-verify", "-o", tmp_path / "m.onnx")
+
+
+def test_sizes_that_nobody_knows_are_words(tmp_path: Path) -> None:
+    """A network for pictures of 32 x 100: no square one fits, and none is proposed."""
+    data = mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), num_filter=2, name="conv")
+    net = mx.sym.FullyConnected(data, num_hidden=2, name="fc")
+    shapes = dict(zip(net.list_arguments(), net.infer_shape(data=(1, 1, 32, 100))[0]))
+    params = {n: np.zeros(s, np.float32) for n, s in shapes.items() if n != "data"}
+    with pytest.raises(bridge.BadInput, match=r"--input data:1,1,HEIGHT,WIDTH$"):
+        bridge.convert(net, params)
+    assert bridge.convert(net, params, inputs={"data": (1, 1, 32, 100)}, verify=False).bytes
 
 
 def test_channels_last_are_recognised() -> None:
@@ -123,7 +137,9 @@ def test_outputs_that_there_are_not(net: Path) -> None:
     listing = json.loads(call("inspect", net, "--nodes", "--input", "data:2,3", "--json"))
     assert [n["node"] for n in listing["nodes"]] == ["fc1", "relu1"]
     assert listing["nodes"][0]["outputs"]["fc1_output"]["shape"] == [2, 4]
-    assert "fc1_output    (2,4)  FullyConnected  fc1" in call("inspect", net, "--nodes", "--input", "data:2,3")
+    assert "fc1_output    (2,4)          16  FullyConnected  fc1" in call(
+        "inspect", net, "--nodes", "--input", "data:2,3"
+    )
     assert "Conv" in call("inspect", ONNX / "torch_cnn_legacy/model.onnx", "--nodes")
 
 

@@ -18,6 +18,7 @@ from hybrid.contrib.amp.loss_scaler import LossScaler
 from hybrid.core.error import FormatError, MXNetError
 from hybrid.core.resume import Settings
 from hybrid.formats.files import PART
+from hybrid.resuming.training import NAME, Training
 from tests import fresh
 from tests.distributed.launching import PROGRAMS, command, environment, needs_mpi
 from tests.house.docs import ROOT
@@ -41,10 +42,10 @@ def test_bit_for_bit(ranks: int, form: str, tmp_path: Path) -> None:
     assert train(ranks, form, tmp_path / "state", tmp_path / "rest", killed_after) != 0
     # rank 0 may have been killed while it wrote the next state: the whole one is there all the same, and what it left goes with
     # one that is written a minute later
-    assert [n for n in os.listdir(tmp_path / "state") if not PART.fullmatch(n)] == [resuming.NAME]
+    assert [n for n in os.listdir(tmp_path / "state") if not PART.fullmatch(n)] == [NAME]
     assert not (tmp_path / "rest-0.npz").exists()
     assert train(ranks, form, tmp_path / "state", tmp_path / "rest") == 0
-    assert [n for n in os.listdir(tmp_path / "state") if not PART.fullmatch(n)] == [resuming.NAME]
+    assert [n for n in os.listdir(tmp_path / "state") if not PART.fullmatch(n)] == [NAME]
     for rank in range(max(1, ranks)):
         with np.load(tmp_path / f"whole-{rank}.npz") as whole, np.load(tmp_path / f"rest-{rank}.npz") as rest:
             assert int(whole["done"]) == 20
@@ -87,18 +88,18 @@ def test_more_epochs_go_on_behind_the_last(tmp_path: Path) -> None:
 
 def test_states_of_others_are_refused(tmp_path: Path) -> None:
     _train(*_run(tmp_path), epochs=1)
-    before = (tmp_path / resuming.NAME).read_bytes()
+    before = (tmp_path / NAME).read_bytes()
     with pytest.raises(MXNetError, match=re.escape("weight: got float32(3, 2), wanted float32(4, 2)")):
         _run(tmp_path, units=4)
-    assert (tmp_path / resuming.NAME).read_bytes() == before
-    (tmp_path / resuming.NAME).write_bytes(before[: len(before) // 2])
-    path = re.escape(str(tmp_path / resuming.NAME))
+    assert (tmp_path / NAME).read_bytes() == before
+    (tmp_path / NAME).write_bytes(before[: len(before) // 2])
+    path = re.escape(str(tmp_path / NAME))
     with pytest.raises(
         FormatError, match=f"{path}: no state of training, or a damaged one .*; remove {path} to begin anew"
     ):
         _run(tmp_path)
     with pytest.raises(MXNetError, match="is a file, wanted a folder to keep the state in"):
-        _run(tmp_path / resuming.NAME)
+        _run(tmp_path / NAME)
 
 
 def test_data_that_cannot_say_where_it_stands(tmp_path: Path) -> None:
@@ -216,17 +217,17 @@ def _cut_off(folder: Path, rows: int = 12, size: int = 2, batches: int = 99, **a
 )
 def test_another_program_is_refused(changed: dict[str, Any], says: str, tmp_path: Path) -> None:
     _cut_off(tmp_path, batches=4)
-    before = (tmp_path / resuming.NAME).read_bytes()
+    before = (tmp_path / NAME).read_bytes()
     with pytest.raises(MXNetError, match=f"{re.escape(says)}.*remove .* to begin anew"):
         _cut_off(tmp_path, **changed)
-    assert (tmp_path / resuming.NAME).read_bytes() == before
+    assert (tmp_path / NAME).read_bytes() == before
     assert _cut_off(tmp_path)[1] == 8
 
 
 def test_data_that_ends_early_is_refused(tmp_path: Path) -> None:
     _, run = _run(tmp_path)
     for _ in run.epochs(1):
-        for i, _ in enumerate(run.batches(iter([mx.nd.ones(2)] * 5))):
+        for i, _ in run.enumerate(iter([mx.nd.ones(2)] * 5)):
             if i == 4:
                 break
         break
@@ -321,7 +322,7 @@ def test_layers_that_wait_for_their_shapes(tmp_path: Path) -> None:
     start(3, 1)
     assert start(3, 1).resumed
     wanted = re.escape("0.weight: got float32(3, 2), wanted float32(4, 0)")
-    with pytest.raises(MXNetError, match=f"{resuming.NAME}: the state of another network; (.|\n)*{wanted}"):
+    with pytest.raises(MXNetError, match=f"{NAME}: the state of another network; (.|\n)*{wanted}"):
         start(4, 1)
     with pytest.raises(MXNetError, match=re.escape("2.weight: got nothing, wanted float32(5, 0)")):
         start(3, 1, 5)
@@ -360,7 +361,7 @@ def test_a_fit_on_other_data_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
         save(run, *state)
         raise KeyboardInterrupt
 
-    save = resuming.Training._save
+    save = Training._save
     monkeypatch.setattr(Settings, "trainings", 0)
     monkeypatch.setattr(resuming.Training, "_save", cut_off)
     with pytest.raises(KeyboardInterrupt):

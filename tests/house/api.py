@@ -224,8 +224,10 @@ def document() -> str:
     lines = [
         "# MXNet 1.9.1's public names",
         "",
-        "Written by `python -m tests.house.api > docs/api.md`; `tests/house/test_api.py` fails when it is out of date. Names and",
-        "signatures were read from MXNet 1.9.1 itself (`fixtures/api`). Members of classes count as names.",
+        "How many of each module's public names are here. Names and signatures were read from MXNet 1.9.1 itself",
+        "(`fixtures/api`); members of classes count as names. What is missing, and why, stands below.",
+        "",
+        "Written by `python -m tests.house.api > docs/api.md`; `tests/house/test_api.py` fails when it is out of date.",
         "",
         "| module | names | here | missing |",
         "|---|---:|---:|---:|",

@@ -27,6 +27,7 @@ ALLOWED = {
     "mpi4py": ("hybrid.kvstore.world",),
     "ml_dtypes": ("hybrid", "converters", "bridge"),
     "mxnet": ("bridge.scripts.record_with_mxnet",),
+    "plain_draws": ("bridge.scripts.record_with_mxnet",),  # the file beside it, which is put into it when it is printed
     "pytest": ("bridge.pytest_plugin",),
     # engines of others, in a program for the interpreters that have them
     **dict.fromkeys(

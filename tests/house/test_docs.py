@@ -81,6 +81,18 @@ def test_blocks_of_the_readme_and_its_pages_run(tmp_path: Path) -> None:
             execute(part, tmp_path, environment)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["precision", "exit-statuses"])
+def test_blocks_of_a_page_run(name: str, tmp_path: Path) -> None:
+    """In a folder of their own, beside the fixtures: what prints nothing that the page shows ends well."""
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    environment = with_command(tmp_path, ROOT)
+    parts = [part for part in blocks(ROOT / "docs" / f"{name}.md") if part.language in ("bash", "python")]
+    assert parts
+    for part in parts:
+        execute(part, tmp_path, environment)
+
+
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 
 

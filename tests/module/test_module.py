@@ -2,6 +2,7 @@
 
 import builtins
 import logging
+import sys
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -173,6 +174,27 @@ def test_plot_network_draws_without_graphviz(monkeypatch: pytest.MonkeyPatch, tm
     assert (tmp_path / "net.svg").read_text() == drawn._repr_svg_()
     with pytest.raises(mx.MXNetError, match=r"wanted svg.*gluonnx\[viz\]"):
         drawn.render(format="pdf")
+
+
+@pytest.mark.parametrize("graphviz", [True, False])
+def test_plot_network_draws_deep_networks_briefly(monkeypatch: pytest.MonkeyPatch, graphviz: bool) -> None:
+    if not graphviz:
+        monkeypatch.setitem(sys.modules, "graphviz", None)
+    else:
+        pytest.importorskip("graphviz")
+    net = mx.gluon.model_zoo.vision.resnet18_v1(prefix="net_")(mx.sym.var("data"))
+    whole, drawn = mx.viz.plot_network(net), mx.viz.plot_network(net, brief=True, node_attrs={"fontsize": "9"})
+    assert type(drawn) is type(whole) and drawn.source.count("->") < whole.source.count("->") / 2
+    assert (
+        "Convolution ... Activation" in drawn.source
+        and "7x7/2x2, 64" in drawn.source
+        and "3 above, once more" in drawn.source
+    )
+    assert drawn.source.count("fontsize=9") + drawn.source.count('fontsize="9"') == drawn.source.count("label=") - (
+        drawn.source.count("->")
+    )
+    shapes = mx.viz.plot_network(net, brief=True, shape={"data": (1, 3, 64, 64)})
+    assert "64x16x16" in shapes.source and "512" in shapes.source
 
 
 def test_plot_network_warns_of_names_that_are_there_twice() -> None:

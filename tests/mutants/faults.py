@@ -926,16 +926,16 @@ COMMAND_LINE = _area(
         ("second label", "inputs.py", "if label != match[2]:", "if label == match[2]:", "tests/bridge"),
         (
             "one seed for all",
-            "draws.py",
-            "key = [seed, zlib.crc32(name.encode()), *",
-            "key = [0, zlib.crc32(name.encode()), *",
+            "scripts/plain_draws.py",
+            "key = [seed, zlib.crc32(name.encode())]",
+            "key = [0, zlib.crc32(name.encode())]",
             "tests/bridge",
         ),
         (
             "one draw for all inputs",
-            "draws.py",
-            "key = [seed, zlib.crc32(name.encode()), *",
-            "key = [seed, *",
+            "scripts/plain_draws.py",
+            "key = [seed, zlib.crc32(name.encode())]",
+            "key = [seed]",
             "tests/bridge",
         ),
         (
@@ -968,8 +968,8 @@ COMMAND_LINE = _area(
         ),
         (
             "overflow counts",
-            "answers.py",
-            'return f"{name} overflows"',
+            "scripts/plain_draws.py",
+            'return name + " overflows"',
             'return ""',
             "tests/bridge/test_draws.py",
         ),

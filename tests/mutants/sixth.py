@@ -306,9 +306,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "inputs drawn alike",
-        "bridge/draws.py",
+        "bridge/scripts/plain_draws.py",
         "np.random.default_rng(key)",
-        "np.random.default_rng(seed)",
+        "np.random.default_rng(key[0])",
         "tests/bridge/test_engines.py -k test_what_is_drawn",
     ),
     (

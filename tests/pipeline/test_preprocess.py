@@ -1,5 +1,6 @@
 """Pictures made ready inside the file: beside a pipeline in NumPy, and beside MXNet's transforms as we have them."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -151,14 +152,80 @@ def test_refusals_beside_the_rest_of_conversion() -> None:
 
 
 def test_a_network_that_prepares_pixels_itself() -> None:
-    """Its own scaling and another one are two: it is told, since the file and the network agree all the same."""
+    """Its own scaling and another one are two, which no comparison shows: the file and the network agree all the same."""
     data = (mx.sym.var("data") - 127.5) * (1 / 128)
     model = bridge.open_model(mx.sym.tanh(data, name="out"), {})
     shapes = {"data": (1, 3, 4, 4)}
-    twice = bridge.convert(model, inputs=shapes, preprocess=Preprocess(uint8=True, mean=127.5))
-    assert any("done twice" in w for w in twice.warnings)
+    for wanted, steps in (
+        (Preprocess(uint8=True, mean=127.5), "mean"),
+        (Preprocess(uint8=True, mean=(123.0, 117.0, 104.0), std=(58.0, 57.0, 57.0)), "mean and std"),
+        (Preprocess(unit=True), "unit"),
+    ):
+        with pytest.raises(
+            bridge.BadInput, match=rf"\(data - 127\.5\) \* 0\.0078125.* with {steps} that is done twice"
+        ):
+            bridge.convert(model, inputs=shapes, preprocess=wanted)
+        insisted = bridge.convert(model, inputs=shapes, preprocess=dataclasses.replace(wanted, twice=True))
+        assert any("done twice" in w for w in insisted.warnings)
     once = bridge.convert(model, inputs=shapes, preprocess=Preprocess(uint8=True, bgr=True))
     assert not once.warnings
+
+
+@pytest.mark.parametrize(
+    ("own", "wanted"),
+    [
+        (lambda x: x * 0.017, Preprocess(mean=(103.94, 116.78, 123.68))),  # half of it there, half here
+        (lambda x: (x - 0.5) * 2, Preprocess(unit=True)),  # which wants numbers from 0 to 1
+        (lambda x: x - 127.5, Preprocess(std=128)),
+        (lambda x: (x - 127.5) / 128, Preprocess(scale=1.0001)),
+    ],
+)
+def test_scaling_that_is_done_in_two_parts_is_not_done_twice(own, wanted: Preprocess) -> None:
+    model = bridge.open_model(mx.sym.tanh(own(mx.sym.var("data")), name="out"), {})
+    assert not bridge.convert(model, inputs={"data": (1, 3, 4, 4)}, preprocess=wanted, verify=False).warnings
+
+
+@pytest.mark.parametrize(("mean", "variance", "refused"), [(120, 3600, True), (0.1, 1.2, False)])
+def test_a_normalisation_that_has_seen_pixels_prepares_them_itself(mean: float, variance: float, refused: bool) -> None:
+    """MXNet's residual networks begin with a BatchNorm of the pictures; its statistics say what these were."""
+    net = mx.sym.BatchNorm(mx.sym.var("data"), name="bn_data", fix_gamma=True)
+    params = {"bn_data_gamma": 1.0, "bn_data_beta": 0.0, "bn_data_moving_mean": mean, "bn_data_moving_var": variance}
+    model = bridge.open_model(net, {n: np.full(3, v, np.float32) for n, v in params.items()})
+    told = {
+        "inputs": {"data": (1, 3, 4, 4)},
+        "preprocess": Preprocess(mean=(123, 117, 104), std=(58, 57, 57)),
+        "verify": False,
+    }
+    if refused:
+        with pytest.raises(bridge.BadInput, match=r"as bn_data does by moving_mean .* that is done twice"):
+            bridge.convert(model, **told)
+    else:
+        assert bridge.convert(model, **told).bytes
+
+
+def test_shapes_in_the_networks_layout_are_refused_with_those_of_the_file() -> None:
+    with pytest.raises(
+        bridge.BadInput, match=r"the file takes NHWC, .* 4 channels, .* takes 3; .* --input data:1,8,4,3$"
+    ):
+        bridge.convert(probe(), inputs={"data": (1, 3, 8, 4)}, preprocess=Preprocess(layout="NHWC"))
+    with pytest.raises(bridge.BadInput, match=r"the file takes NCHW, .* --input data:1,3,8,4$"):
+        bridge.convert(probe("NHWC"), inputs={"data": (1, 8, 4, 3)}, preprocess=Preprocess(layout="NCHW"))
+
+
+@pytest.mark.parametrize("said", [{"inputs": {"input": (1, 8, 8, 3)}}, {"dynamic": {"input": {0: "batch"}}}])
+def test_names_that_are_no_inputs_are_said_first(said) -> None:
+    with pytest.raises(bridge.BadInput, match=r"^unknown input input: the model takes data$"):
+        bridge.convert(probe(), **said, preprocess=Preprocess(layout="NHWC", uint8=True))
+
+
+def test_the_size_that_is_proposed_is_one_that_the_network_takes() -> None:
+    net = mx.sym.FullyConnected(
+        mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=1, name="c"), num_hidden=2
+    )
+    shapes = dict(zip(net.list_arguments(), net.infer_shape(data=(1, 3, 112, 112))[0]))
+    model = bridge.open_model(net, {n: np.zeros(s, np.float32) for n, s in shapes.items() if n != "data"})
+    with pytest.raises(bridge.BadInput, match=r"--input data:1,112,112,3$"):
+        bridge.convert(model, preprocess=Preprocess(layout="NHWC", uint8=True))
 
 
 def test_sizes_that_are_given_stay(tmp_path: Path) -> None:

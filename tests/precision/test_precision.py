@@ -351,8 +351,13 @@ def test_the_command_writes_and_tells(tmp_path) -> None:
     arguments = ["convert", f"{prefix}-symbol.json", "-o", str(path), "--input", "data:2,3,10,10"]
     shown = CliRunner().invoke(app, [*arguments, "--fp16"])
     assert shown.exit_code == 0, shown.output
-    assert "float16:" in shown.output
-    assert "signal to noise" in shown.output
+    before, size, own, verdict = shown.output.splitlines()[-4:]
+    assert before.startswith("before it became float16: compared in ")
+    assert size.startswith("float16: ") and "of the size" in size
+    assert own.startswith("float16: off by ") and "signal to noise" in own
+    off = own.removeprefix("float16: ").partition(";")[0]
+    assert verdict.startswith(f"equivalent before it became float16; as float16 {off}: wrote ")
+    assert off not in before  # which is of float32
     whole = CliRunner().invoke(app, [*arguments, "--quantize", "drawn", "-v"])
     assert "accuracy by layer" in whole.output
     told = json.loads(CliRunner().invoke(app, [*arguments, "--fp16", "--json"]).stdout)

@@ -109,13 +109,32 @@ def page(records: Iterable[dict[str, Any]]) -> str:
         }
         for r in records
     ]
-    return "\n".join([HEAD, *_table(rows), *(line for record in records for line in _section(record))])
+    sections = (line for record in records for line in _section(record))
+    return "\n".join([HEAD, *_table(rows), *_warning(records), *sections])
+
+
+def _warning(records: list[dict[str, Any]]) -> Iterator[str]:
+    """A line on what of the page is not to be believed, where there is such."""
+    loaded = [r["benchmark"] for r in records if busy(r)]
+    if loaded and len(loaded) == len(records):
+        said = "No run on a quiet machine is recorded yet: take sizes and memory from here, no times and no ratios of times."
+    elif loaded:
+        said = (
+            f"The runs of {', '.join(loaded)} were on a busy machine: take sizes and memory from them, no times and no "
+        )
+        said += "ratios of times."
+    else:
+        return
+    yield from (*textwrap.wrap(f"**{said}**", WIDTH), "")
 
 
 def _section(record: dict[str, Any]) -> Iterator[str]:
     name, machine = record["benchmark"], record["machine"]
-    said = (ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8").split('"""')[1].split("\n\n")[0]
-    yield from (f"## {name}", "", *textwrap.wrap(" ".join(said.split()), WIDTH), "")
+    said = (ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8").split('"""')[1].replace("``", "`")
+    yield from (f"## {name}", "")
+    for part in said.split("\n\n"):
+        if not part.startswith(" "):  # how it is called
+            yield from (*textwrap.wrap(" ".join(part.split()), WIDTH), "")
     yield from (f"`{record['command']}`", "")
     versions = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
     level = machine["kernels"] or "none, NumPy does everything"

@@ -19,6 +19,6 @@ def page() -> str:
         rows.append(f"| {found[1]} | [{found[2]}]({path.name}) |")
     head = (
         "# Decisions\n\nChoices that somebody could wonder about: the problem, what was chosen, what else there was and what "
-        "it would have\ncost.\n\n| | |\n|---|---|\n"
+        "it would have\ncost.\n\n| number | decision |\n|---|---|\n"
     )
     return head + "\n".join(rows) + "\n"

@@ -6,6 +6,7 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +57,18 @@ NAMED = re.compile(r"\[([\w./-]+\.md)\]\(([^)\s]+)")
 WRITTEN = re.compile(r"^(?:Written by|This page is written by) `python.*?(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r"^# (.+?)\s*$", re.MULTILINE)
 ITEM = re.compile(r"^(?:[-*] |\d+\. )")
+FIRST = re.compile(r"^(?:[-*] |1\. )")
+"""Beginnings of lists right behind a line of text: with another number a sentence may go on, as on GitHub."""
 
 
 def on_config(config: Any) -> Any:
     """Put the pages of folders in their places in the navigation, and those that it does not name in theirs."""
     docs = Path(config["docs_dir"])
     made = {*DOCUMENTS, *_made()}
-    known = {*made, *(p.relative_to(docs).as_posix() for p in docs.rglob("*.md"))}
-    nav = [_expanded(part, known) for part in config["nav"]]
+    written = (p.relative_to(docs).as_posix() for p in docs.rglob("*.md"))
+    known = {*made, *(page for page in written if not config["exclude_docs"].match_file(page))}
+    others = known - set(_pages(config["nav"]))  # a folder stands for those that are named nowhere
+    nav = [_expanded(part, others) for part in config["nav"]]
     left = sorted(known - set(_pages(nav)))
     next(part for part in nav if REST in part)[REST] += left
     config["nav"] = [part for part in nav if [*part.values()] != [[]]]
@@ -160,6 +165,8 @@ def _links(text: str, origin: str, place: str) -> str:
         inside = {name: page for page, name in DOCUMENTS.items()}.get(path) or path.removeprefix("docs/")
         if inside == path and not path.startswith("docs/"):
             inside = ""
+        if inside.startswith("notebooks/") and posixpath.dirname(place) != "notebooks":
+            inside = inside.removesuffix(".ipynb") + ".md"  # its page; the page itself links the file
         if path == "docs/decisions":
             inside = decisions.PAGE
         if path == "README.md":
@@ -178,7 +185,7 @@ def _lists(text: str) -> str:
     lines = text.split("\n")
     made: list[str] = []
     for line in lines:
-        if ITEM.match(line) and made and made[-1].strip() and not _in_list(made):
+        if FIRST.match(line) and made and made[-1].strip() and not _in_list(made):
             made.append("")
         made.append(line)
     return "\n".join(made)
@@ -186,12 +193,8 @@ def _lists(text: str) -> str:
 
 def _in_list(lines: list[str]) -> bool:
     """True where the paragraph that the lines end in is an item of a list."""
-    for line in reversed(lines):
-        if not line.strip():
-            return False
-        if ITEM.match(line):
-            return True
-    return False
+    paragraph = list(takewhile(str.strip, reversed(lines)))
+    return any(FIRST.match(line) for line in paragraph) or bool(paragraph and ITEM.match(paragraph[-1]))
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

@@ -11,6 +11,9 @@ from typing import Any
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 BLANK = re.compile(r"\n\s*\n")
+HEADING = re.compile(r"<h1>(.*?)</h1>", re.DOTALL)
+HEADED = re.compile(r"\bh1(?= \{)")
+"""The title of what a cell showed, and the style that it has: a page has one title, its own."""
 PICTURES = ("image/png", "image/jpeg", "image/gif")
 
 
@@ -51,6 +54,7 @@ def shown(output: Mapping[str, Any]) -> Iterator[str]:
     for form in ("text/html", "image/svg+xml"):
         if form in data:
             whole = BLANK.sub("\n", data[form].strip())  # a blank line would end it
+            whole = HEADED.sub(".h1", HEADING.sub(r'<div class="h1" role="heading" aria-level="2">\1</div>', whole))
             yield f'<div class="output">\n{whole}\n</div>'
             return
     for form in PICTURES:

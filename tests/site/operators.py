@@ -24,7 +24,7 @@ def page(markdown: str) -> str:
     lines = table.split("\n")
     said = ""
     if refusing:
-        lines[0] += " not on |"
+        lines[0] += ' <span class="roomy">not on</span> |'
         lines[1] += "---|"
         said = (
             f"- *not on*: of {len(profiles())} engines and releases ([targets.md](targets.md)) those that refuse an operator's\n"

@@ -80,6 +80,7 @@ def pages() -> dict[str, str]:
 FIELDS = {"Parameters", "Other Parameters", "Attributes", "Returns", "Yields", "Raises", "Inputs", "Outputs"}
 """Sections of docstrings that are lists: a name, and what it is in indented lines below."""
 FIELD = re.compile(r"^([\w\\*., ]+?) : ")
+ADDRESS = re.compile(r"\bhttps?://[^\s\\<>()\"']+[\w/]")
 ANNOTATION = re.compile(r"(: |-> )'([^']*)'")
 """An annotation as the future import of annotations leaves it, a string."""
 BREAK = "  "
@@ -156,6 +157,8 @@ def signature(name: str, what: Any) -> str:
     except (TypeError, ValueError):
         parameters = "(...)"
     parameters = re.sub(r"<(?:class '(?:\w+\.)*(\w+)'|(?:function|object) [^>]*?(\w+)[^>]*)>", r"\1\2", parameters)
+    parameters = re.sub(r"<module '([\w.]+)'[^>]*>", r"\1", parameters)  # without where this machine has it
+    parameters = re.sub(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>", r"\1(...)", parameters)
     parameters = ANNOTATION.sub(r"\1\2", parameters)
     if len(name) + len(parameters) <= WIDTH or ("->" in parameters[-40:] and len(parameters) < WIDTH):
         return f"{name}{parameters}"
@@ -201,6 +204,8 @@ def text(what: Any) -> str:
 def _escaped(line: str) -> str:
     parts = re.split(r"(``.+?``|`[^`]+`)", line)
     return "".join(
-        f"`{part.strip('`')}`" if part.startswith("`") and len(part) > 2 else re.sub(r"([*<\[{])", r"\\\1", part)
+        f"`{part.strip('`')}`"
+        if part.startswith("`") and len(part) > 2
+        else ADDRESS.sub(r"<\g<0>>", re.sub(r"([*<\[{])", r"\\\1", part))
         for part in parts
     )

@@ -77,6 +77,14 @@ def test_a_page_of_several_records() -> None:
     assert "| [engine](#engine) | 2026-01-02 | P, 2 cores | 7.0, busy |" in text
     quiet, loaded = text.split("## engine")
     assert "**A busy machine" in loaded and "**A busy machine" not in quiet
+    assert "The runs of engine were on a busy machine" in quiet
+
+
+def test_a_page_says_when_none_of_its_times_mean_anything() -> None:
+    assert "**No run on a quiet machine" in page([a_record("convert", 7.0), a_record("engine", 7.0)])
+    text = page([a_record("convert", 0.5)])
+    assert "busy machine" not in text and "quiet machine" not in text
+    assert "(`start` is what\nthose cost)" in text and "--repeats N" not in text
 
 
 def test_a_single_row_of_many_figures_stands_upright() -> None:

@@ -29,6 +29,8 @@ def test_addresses_are_those_of_the_version() -> None:
         ("](CONTRIBUTING.md#a)", "ARCHITECTURE.md", "architecture.md", "](contributing.md#a)"),
         ("](../ARCHITECTURE.md)", "docs/core.md", "core.md", "](architecture.md)"),
         ("](../README.md)", "docs/core.md", "core.md", "](index.md)"),
+        ("](notebooks/a.ipynb)", "docs/python.md", "python.md", "](notebooks/a.md)"),
+        ("](a.ipynb)", "docs/notebooks/a.md", "notebooks/a.md", "](a.ipynb)"),
         ("](hybrid/core/op.py)", "CONTRIBUTING.md", "contributing.md", f"]({REPOSITORY}/blob/main/hybrid/core/op.py)"),
         ("](../fixtures)", "docs/core.md", "core.md", f"]({REPOSITORY}/tree/main/fixtures)"),
         ("](https://example.org/a.md)", "docs/core.md", "core.md", "](https://example.org/a.md)"),
@@ -42,6 +44,7 @@ def test_links_are_turned(link: str, origin: str, place: str, turned: str) -> No
 def test_lists_begin_after_a_blank_line() -> None:
     hooks = pytest.importorskip("tests.site.hooks", reason="needs mkdocs", exc_type=ImportError)
     assert hooks._lists("words\n- a\n  b\n- c\n\nwords\n1. d") == "words\n\n- a\n  b\n- c\n\nwords\n\n1. d"
+    assert hooks._lists("no odd number past\n2048. So\n- a") == "no odd number past\n2048. So\n\n- a"
 
 
 def test_links_have_titles_of_pages_where_the_text_names_files() -> None:

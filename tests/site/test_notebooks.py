@@ -32,6 +32,7 @@ def test_a_graph_and_a_report_are_shown_rather_than_their_text() -> None:
     assert trained.count('<div class="output">') == 2 and "<svg" in trained and "<Symbol" not in trained
     proved = pages["notebooks/convert-and-prove.md"]
     assert '<div class="output">' in proved and "VerifyResult(" not in proved
+    assert "<h1" not in proved and 'aria-level="2">equivalent</div>' in proved and ".gluonnx .h1 {" in proved
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """The reference has what ``help`` has, of functions made of operators too."""
 
 import re
+from typing import Any
 
+import hybrid as mx
 from tests.site import reference
 
 
@@ -17,6 +19,25 @@ def test_annotations_are_no_strings() -> None:
     assert reference.signature("f", example) == "f(a: int, b: str = 'write') -> bool"
     example.__annotations__ = {"a": "int", "b": "str", "return": "bool"}
     assert reference.signature("f", example) == "f(a: int, b: str = 'write') -> bool"
+
+
+def test_defaults_tell_nothing_of_this_machine() -> None:
+    drawn = mx.init.Uniform(0.1)
+
+    def example(logger: Any = re, weights: Any = drawn, kind: Any = mx.nd.NDArray) -> None: ...
+
+    assert reference.signature("f", example) == (
+        "f(logger: Any = re, weights: Any = Uniform(...), kind: Any = NDArray) -> None"
+    )
+    text = "\n".join(reference.pages().values())
+    assert not re.findall(r".{40}0x[0-9a-f]{6,}.*|.*<module .*", text)
+
+
+def test_addresses_are_links() -> None:
+    def example() -> None:
+        """See https://numpy.org/a_b.html. Not ``https://x.org``."""
+
+    assert reference.text(example) == "See <https://numpy.org/a_b.html>. Not `https://x.org`."
 
 
 def test_names_are_there_once() -> None:

@@ -35,7 +35,8 @@ A target is looked for in the Python that gluonnx runs in. Many do not live toge
 package never do), so each may have an interpreter of its own, which needs that package and NumPy alone:
 
 ```
-export GLUONNX_TARGET_PYTHON_OPENCV_4_6=/opt/opencv46/bin/python   # the name in capitals, _ for all other characters
+# the name in capitals, _ for all other characters
+export GLUONNX_TARGET_PYTHON_OPENCV_4_6=/opt/opencv46/bin/python
 ```
 
 or, in the gluonnx.toml of the folder one works in,
@@ -55,7 +56,7 @@ Every run is a process of its own, with one thread and a time limit: an engine t
 | agrees | run there on drawn (or given) inputs: the outputs equal ours by the rule of `gluonnx verify` (below) |
 | differs | other numbers: `convert` writes nothing, exit status 1 |
 | refused, crashed, too late | the target's own words; `convert` writes nothing, exit status 3 |
-| fits, does not fit | it is not run here; every node was held against its profile |
+| fits, does not fit | it is not run here; every node was held against its profile. Where nothing was run `verify` ends with 4 |
 
 Equal is what `gluonnx verify` calls so, with float64 deciding where rounding is in doubt. Where a profile says `agrees within`, the
 target's arithmetic may be coarser (Winograd, tables of functions): that share of the output's scale counts, if the rule is missed.
@@ -157,11 +158,11 @@ def _rebuilt(cells: Cells, shown: Sequence[str], issue: Sequence[str], zoo: Sequ
     agree = {t: sum(cells.get((t, n), {}).get("verdict") == AGREES for n in all_34) for t in shown}
     return "\n".join([
         "## Networks that are made anew", "",
-        "The twelve networks of issue 17 that are nobody's to commit, rebuilt by their architectures at small sizes, and Gluon's "
-        "model zoo (`zoo_`), both with drawn weights (tests/targets/rebuilt.py). Empty: not measured.", "",
+        "Twelve more networks that were asked for and are nobody's to commit, rebuilt by their architectures at small sizes, and "
+        "Gluon's model zoo (`zoo_`), both with drawn weights (tests/targets/rebuilt.py). Empty: not measured.", "",
         "| network | " + " | ".join(shown) + " |", "|---" * (len(shown) + 1) + "|",
         *_rows(cells, shown, [*issue, *zoo]), *_earlier(cells, shown, [*issue, *zoo]), "",
-        f"Of issue 17's {len(all_34)} networks (22 committed, 12 of these) agree: "
+        f"Of the {len(all_34)} networks that were asked for (22 committed, 12 of these) agree: "
         + "; ".join(f"{t} {n}" for t, n in agree.items()) + ".", "",
     ])  # fmt: skip
 
@@ -189,6 +190,7 @@ def _profiles(profiles: Mapping[str, Profile]) -> str:
     for p in profiles.values():
         text.append(f"**{p.name}**: " + "; ".join(p.sources) + ".")
         notes = [*p.quirks, *(f"{name}: {words}" for name, words in p.wrong.items())]
+        notes = [f"not run here: {p.not_run}", *notes] if p.not_run else notes
         if p.lacks:
             notes.append("lacks " + ", ".join(p.lacks))
         if p.rounding:

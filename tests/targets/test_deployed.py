@@ -181,6 +181,54 @@ def test_verify_prints_the_matrix(network: str, tmp_path: Path, fake) -> None:
     assert "convert it first" in wrong.output
 
 
+def test_a_verification_that_ran_nothing_is_no_success(network: str, tmp_path: Path, fake) -> None:
+    """A file that fits TensorRT's profile is not verified: no number was compared."""
+    fake("agree")
+    path = converted(network, tmp_path)
+    told = sys_run.invoke(app, ["verify", str(path), "--target", "tensorrt"])
+    assert told.exit_code == 4
+    assert (
+        "nothing was run, so no numbers were compared; not run, fitting by the profile alone: tensorrt-10"
+        in told.output
+    )
+    assert "TensorRT needs an NVIDIA GPU" in " ".join(told.output.split())
+    found = json.loads(sys_run.invoke(app, ["verify", str(path), "--target", "tensorrt", "--json"]).output)
+    assert (found["exit"], found["run"], found["failed"]) == (4, [], [])
+    both = sys_run.invoke(app, ["verify", str(path), "--target", "opencv", "--target", "tensorrt"])
+    assert both.exit_code == 0
+    assert "1 of 1 that were run agree; not run, fitting by the profile alone: tensorrt-10" in both.output
+    found = bridge.verify_targets(path, ["opencv", "tensorrt"])
+    assert found.run == ("opencv",)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"inputs": {"data": (1, 3, 8, 8)}, "batch": "batch"},
+        {"preprocess": bridge.Preprocess(layout="NHWC", uint8=True, resize=(8, 8)), "batch": "batch"},
+    ],
+)
+def test_sizes_are_those_of_the_file_and_a_batch_is_chosen(told, tmp_path: Path, fake) -> None:
+    fake("agree")
+    net = mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=2, no_bias=True, name="conv")
+    params, path = {"conv_weight": np.ones((2, 3, 1, 1), np.float32)}, tmp_path / "m.onnx"
+    bridge.convert(net, params, output=path, verify=False, **told)
+    ran = sys_run.invoke(app, ["verify", str(path), "--target", "opencv"])
+    assert ran.exit_code == 0, ran.output
+    assert "1 of 1 that were run agree" in ran.output
+
+
+def test_sizes_that_cannot_be_chosen_are_asked_for_as_the_file_has_them(tmp_path: Path, fake) -> None:
+    fake("agree")
+    net, path = mx.sym.relu(mx.sym.var("data")), tmp_path / "m.onnx"
+    axes = {"data": {0: "batch", 1: "height", 2: "width"}}
+    bridge.convert(net, {}, inputs={"data": (1, 8, 8, 3)}, dynamic=axes, output=path, verify=False)
+    for target in ("opencv", "tensorrt"):
+        asked = sys_run.invoke(app, ["verify", str(path), "--target", target])
+        assert asked.exit_code == 2
+        assert "--input data:1,224,224,3" in asked.output
+
+
 def test_targets_are_listed(fake) -> None:
     fake("agree")
     told = sys_run.invoke(app, ["targets", "--json"])

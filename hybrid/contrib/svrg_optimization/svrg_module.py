@@ -115,6 +115,20 @@ class SVRGModule(Module):
             if self._update_on_kvstore:  # over the weights on the contexts, as MXNet does
                 self._kvstore.pull(name + _FULL, arrays, priority=-index)
 
+    def _trained_arrays(self) -> dict[str, list[NDArray]]:
+        """As Module's, with the older weights and the full gradients."""
+        older = self._mod_aux._trained_arrays() if self._mod_aux.binded else {}
+        full = {n: [own[n] for own in self._param_dict] for n in (self._param_dict or [{}])[0]}
+        return {
+            **super()._trained_arrays(),
+            **{f"{name} of the full gradient": own for name, own in older.items()},
+            **{f"{name}{_FULL}": own for name, own in full.items()},
+        }
+
+    def _arrays_were_set(self) -> None:
+        super()._arrays_were_set()
+        self._mod_aux._params_dirty = self._mod_aux.params_initialized = True
+
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def _begin_epoch(self, epoch: int, train_data: Any) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 
 from ... import ndarray as nd
 from ...context import Context, cpu_pinned
+from ...core import rng
 from ...eager.faces import as_nd, dressed
 from ...ndarray import NDArray
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
-from .workers import ProcessWorkers, ThreadWorkers
+from .workers import ProcessWorkers, Seeds, ThreadWorkers
 
 __all__ = ["DataLoader", "default_batchify_fn", "default_mp_batchify_fn"]
 
@@ -55,7 +57,8 @@ class DataLoader:
     next epoch as soon as one ends. pin_memory gives batches in the context ``cpu_pinned(pin_device_id)``.
 
     Worker processes start in the way that multiprocessing is set to (forks on Linux, where it is not); with "spawn" the
-    dataset and batchify_fn must be picklable. Each has random numbers of its own, which follow from ``numpy.random.seed``.
+    dataset and batchify_fn must be picklable. What they draw from numpy.random, random and mx.random for a batch follows from
+    ``numpy.random.seed`` before the DataLoader is made and from the number of the batch; of what threads draw mx.random alone does.
 
     Raises AssertionError for a timeout that is not above 0.
 
@@ -116,10 +119,13 @@ class DataLoader:
         self._thread_pool = thread_pool
         self._timeout = timeout
         self._workers: Any = None
+        self._seeds = Seeds()
         if self._num_workers:
             self._start_workers()
         self.auto_reload = auto_reload
         self._iter: Iterator[Any] | None = None
+        self._before: dict[str, Any] | None = None
+        """Its place, and the program's random numbers, before the epoch that ``_iter`` begins."""
         if auto_reload:
             self.refresh()
 
@@ -138,16 +144,43 @@ class DataLoader:
 
     def refresh(self) -> None:
         """Begin another epoch: with workers, have its first batches made now."""
+        self._before = {**self._stands(), "random": rng.get_all_states()}
         if not self._num_workers:
             self._iter = (self._batchify_fn([self._dataset[i] for i in indices]) for indices in self._batch_sampler)
             return
         if not self._workers.alive:  # after an error
             self._start_workers()
-        self._iter = _Ahead(self._workers, self._batch_sampler, self._prefetch, self._timeout)
+        self._iter = _Ahead(self._workers, self._batch_sampler, self._seeds, self._prefetch, self._timeout)
 
     def clean(self) -> None:
         """Forget the batches that were made ahead for the next epoch."""
         self._iter = None
+
+    def _stands(self) -> dict[str, Any]:
+        """State that goes from one epoch to the next: the examples that roll over, and the seeds of workers."""
+        over = self._batch_sampler._prev if isinstance(self._batch_sampler, BatchSampler) else []
+        return {"over": list(over), "root": self._seeds.root, "given": self._seeds.given}
+
+    @property
+    def _may_draw_in_threads(self) -> bool:
+        """True once threads may have drawn random numbers that no other run draws in that order."""
+        return getattr(self._workers, "draws", False)
+
+    def _standing(self) -> dict[str, np.ndarray]:
+        """The place where it stands at the beginning of an epoch (hybrid/resuming)."""
+        place = self._stands() if self._iter is None else self._before
+        return {"loader": np.frombuffer(json.dumps(place, default=int).encode(), np.uint8)}  # indices may be NumPy's
+
+    def _stand(self, place: Mapping[str, np.ndarray]) -> None:
+        """Stand where _standing was asked; an epoch that was begun ahead of time is so again."""
+        held = json.loads(bytes(place["loader"]))
+        self.clean()
+        if isinstance(self._batch_sampler, BatchSampler):
+            self._batch_sampler._prev = list(held["over"])
+        self._seeds.root, self._seeds.given = held["root"], held["given"]
+        if "random" in held:
+            rng.set_all_states(held["random"])
+            self.refresh()
 
     def _start_workers(self) -> None:
         kind = ThreadWorkers if self._thread_pool else ProcessWorkers
@@ -157,8 +190,8 @@ class DataLoader:
 class _Ahead:
     """One epoch's batches, a few of which the workers make ahead."""
 
-    def __init__(self, workers: Any, batch_sampler: Any, prefetch: int, timeout: float):
-        self._workers, self._timeout = workers, timeout
+    def __init__(self, workers: Any, batch_sampler: Any, seeds: Seeds, prefetch: int, timeout: float):
+        self._workers, self._seeds, self._timeout = workers, seeds, timeout
         self._indices = iter(batch_sampler)
         self._pending: deque[Any] = deque()
         for _ in range(prefetch):
@@ -167,7 +200,7 @@ class _Ahead:
     def _submit(self) -> None:
         indices = next(self._indices, None)
         if indices is not None:
-            self._pending.append(self._workers.submit(indices))
+            self._pending.append(self._workers.submit(indices, next(self._seeds)))
 
     def __iter__(self) -> _Ahead:
         return self

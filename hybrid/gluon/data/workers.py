@@ -1,9 +1,9 @@
 """Processes and threads that make batches, and how arrays come back from them.
 
-Every process has a pipe of its own, so that one that dies harms no other. Batch after batch goes to the processes in turn,
-which makes it certain which process makes which batch, and so which random numbers it uses. Large arrays come back in shared
-memory that has no name: its file descriptor goes through the pipe, and when nobody maps it any more it is gone, however the
-processes end. Where there is no such memory (it is Linux's) arrays come back through the pipe.
+Every process has a pipe of its own, so that one that dies harms no other. Batch after batch goes to the processes in turn, and
+with each a seed, so that it is certain what is drawn for which batch, whoever makes it and whatever it made before. Large arrays
+come back in shared memory that has no name: its file descriptor goes through the pipe, and when nobody maps it any more it is
+gone, however the processes end. Where there is no such memory (it is Linux's) arrays come back through the pipe.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import numpy as np
 
 from ... import ndarray as nd
 from ... import random
-from ...core import np_mode
+from ...core import np_mode, rng
 from ...eager.faces import dressed
 from ...ndarray import NDArray
 
@@ -39,6 +39,26 @@ LARGE = 1 << 15
 """Arrays of more bytes come in shared memory: below, a copy through the pipe is quicker."""
 PATIENCE = 1.0
 """Seconds that a process has to end by itself before it is ended: it holds nothing that could be left half done."""
+
+
+class Seeds:
+    """A seed for each batch that workers make: of a number that follows from ``numpy.random.seed``, and of the batch's own."""
+
+    def __init__(self) -> None:
+        drawing = np.random.RandomState()  # a copy: drawing from it leaves the program's own numbers as they are
+        drawing.set_state(np.random.get_state())
+        self.root, self.given = int(drawing.randint(2**31)), 0
+
+    def __next__(self) -> int:
+        self.given += 1
+        return int(np.random.SeedSequence([self.root, self.given]).generate_state(1)[0])
+
+
+def _reseed(seed: int) -> None:
+    """Have this process draw what follows from a seed."""
+    np.random.seed(seed)
+    python_random.seed(seed)
+    random.seed(seed)
 
 
 class WorkerTraceback(Exception):
@@ -120,21 +140,19 @@ def _sendable(error: BaseException) -> BaseException:
 
 
 def _run(
-    pipe: Any, others: list[Any], dataset: Any, batchify: Callable[[list[Any]], Any], seed: int, mode: tuple[bool, bool]
+    pipe: Any, others: list[Any], dataset: Any, batchify: Callable[[list[Any]], Any], mode: tuple[bool, bool]
 ) -> None:
-    """Run a worker process: make the batches whose indices are sent to it, until None is sent or its parent is gone.
+    """Run a worker process: make the batches whose indices and seeds are sent to it, until None is sent or its parent is gone.
 
     mode: NumPy's ways, of the thread that wants the batches."""
     np_mode.set_mode(mode)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     for other in others:
         other.close()
-    np.random.seed(seed)  # a forked process starts with its parent's generator, as all its siblings do
-    python_random.seed(seed)
-    random.seed(seed)
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, tasks), daemon=True).start()
-    for key, indices in iter(tasks.get, None):
+    for key, indices, seed in iter(tasks.get, None):
+        _reseed(seed)
         memory: list[np.ndarray] = []
         try:
             answer = True, _detach(batchify([dataset[i] for i in indices]), memory)
@@ -184,8 +202,6 @@ class ProcessWorkers:
         chosen = multiprocessing.get_start_method(allow_none=True)
         # MXNet's programs count on forks, which Python 3.14 no longer starts with by itself
         context: Any = multiprocessing.get_context("fork" if chosen is None and sys.platform == "linux" else chosen)
-        seeds = np.random.RandomState()  # a copy: drawing from it leaves the program's own numbers as they are
-        seeds.set_state(np.random.get_state())
         self._processes: list[Any] = []
         self._pipes: list[Any] = []
         self._keys = itertools.count()
@@ -195,18 +211,16 @@ class ProcessWorkers:
         nd.waitall()  # a forked process has no threads to finish what the engine still has to do
         try:
             for _ in range(count):
-                self._start(context, dataset, batchify, int(seeds.randint(2**31)))
+                self._start(context, dataset, batchify)
         except BaseException:
             self.close()
             raise
 
-    def _start(self, context: Any, dataset: Any, batchify: Any, seed: int) -> None:
+    def _start(self, context: Any, dataset: Any, batchify: Any) -> None:
         here, there = context.Pipe()
         forked = context.get_start_method() == "fork"
         others = [*self._pipes, here] if forked else []  # a fork has all the parent's pipes open as well
-        process = context.Process(
-            target=_run, args=(there, others, dataset, batchify, seed, np_mode.mode()), daemon=True
-        )
+        process = context.Process(target=_run, args=(there, others, dataset, batchify, np_mode.mode()), daemon=True)
         with warnings.catch_warnings():
             # Python warns of forks beside threads: ours hold no lock that a worker needs, and waitall() came before
             warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
@@ -220,11 +234,11 @@ class ProcessWorkers:
         """False after ``close``."""
         return self._finalizer.alive
 
-    def submit(self, indices: Any) -> int:
-        """Have a batch made; gives the key to ask for it with."""
+    def submit(self, indices: Any, seed: int) -> int:
+        """Have a batch made with the random numbers of a seed; gives the key to ask for it with."""
         key = next(self._keys)
         try:
-            self._pipes[key % len(self._pipes)].send((key, indices))
+            self._pipes[key % len(self._pipes)].send((key, indices, seed))
         except OSError:
             self._raise_died(key % len(self._pipes))
         return key
@@ -295,10 +309,13 @@ def _stop(owner: int, processes: list[Any], pipes: list[Any]) -> None:
 
 
 class ThreadWorkers:
-    """As ProcessWorkers, with threads of this process."""
+    """As ProcessWorkers, with threads of this process: the engine's random numbers alone follow the seed, for no other generator
+    is a thread's own."""
 
     def __init__(self, count: int, dataset: Any, batchify: Callable[[list[Any]], Any]):
         self._dataset, self._batchify = dataset, batchify
+        self.draws = False
+        """True once NumPy's or Python's generator moved while a thread made a batch: it may have been the thread that drew."""
         self._pool = ThreadPoolExecutor(count, "DataLoader")
         self._finalizer = weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
 
@@ -307,9 +324,9 @@ class ThreadWorkers:
         """False after ``close``."""
         return self._finalizer.alive
 
-    def submit(self, indices: Any) -> Future[Any]:
+    def submit(self, indices: Any, seed: int) -> Future[Any]:
         """Have a batch made; gives the key to ask for it with."""
-        return self._pool.submit(_make, self._dataset, self._batchify, indices, np_mode.mode())
+        return self._pool.submit(self._make, indices, seed, np_mode.mode())
 
     def result(self, key: Future[Any], timeout: float) -> Any:
         """The batch, waiting for it at most so many seconds."""
@@ -323,6 +340,15 @@ class ThreadWorkers:
                 f"a DataLoader thread made no batch within {timeout} seconds; if the dataset is that slow, raise timeout"
             ) from error
 
+    def _make(self, indices: Any, seed: int, mode: tuple[bool, bool]) -> Any:
+        np_mode.set_mode(mode)
+        rng.reseed_here(seed)
+        before = rng.look()
+        try:
+            return self._batchify([self._dataset[i] for i in indices])
+        finally:
+            self.draws = self.draws or bool(rng.moved(before, rng.look()) - {"engine"})
+
     def drop(self, key: Future[Any]) -> None:
         """A batch that nobody will ask for."""
         key.cancel()
@@ -330,8 +356,3 @@ class ThreadWorkers:
     def close(self) -> None:
         """End the threads, each after the batch it is at."""
         self._finalizer()
-
-
-def _make(dataset: Any, batchify: Callable[[list[Any]], Any], indices: Any, mode: tuple[bool, bool]) -> Any:
-    np_mode.set_mode(mode)
-    return batchify([dataset[i] for i in indices])

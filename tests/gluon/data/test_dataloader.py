@@ -185,7 +185,7 @@ def test_batches_after_those_that_failed_are_right(as_ndarray: bool) -> None:
         pool = workers.ProcessWorkers(1, Numbers(8), Choosy(side, as_ndarray))
         with ThreadPoolExecutor(1) as reader:  # one that waits for the rest of what is none ends when the process does
             try:
-                keys = [pool.submit([i]) for i in range(8)]
+                keys = [pool.submit([i], i) for i in range(8)]
                 for i, key in enumerate(keys):
                     answer = reader.submit(pool.result, key, 20)
                     if i in (0, 2, 4):
@@ -244,12 +244,12 @@ def test_an_abandoned_loader_ends_its_workers() -> None:
 
 
 def test_workers_draw_different_but_repeatable_numbers() -> None:
-    def run() -> list[Any]:
+    def run(workers: int = 2) -> list[Any]:
         np.random.seed(5)
-        return list(data.DataLoader(Numbers(4), 1, batchify_fn=draw, num_workers=2))
+        return list(data.DataLoader(Numbers(4), 1, batchify_fn=draw, num_workers=workers))
 
     first, second = run(), run()
-    assert [b[1:] for b in first] == [b[1:] for b in second]
+    assert [b[1:] for b in first] == [b[1:] for b in second] == [b[1:] for b in run(3)]
     assert len({b[1] for b in first}) == 4
     assert first[0][0] == first[2][0] != first[1][0] == first[3][0]
     np.random.seed(5)

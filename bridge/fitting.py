@@ -1,0 +1,128 @@
+"""Sizes of inputs that a network takes, where its weights or its graph leave no choice: found by trying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec
+from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
+from hybrid.ir.graph import Node
+from hybrid.ops.join import Splitting
+
+from .models import Model
+
+SIDES = (
+    *(224, 112, 299, 256, 128, 64, 32, 28, 227, 96, 48, 24, 12, 160, 192, 320, 331, 384, 416, 512, 300, 448, 480, 608, 640),
+    *(16, 20, 40, 56, 80, 100, 120, 144, 168, 200, 231, 240, 288, 400, 800, 1024),
+)  # fmt: skip
+"""Sides of square pictures that networks are trained on, the most usual first."""
+
+
+def fits(model: Model, specs: Mapping[str, Spec]) -> bool:
+    """True where the graph and its parameters take these inputs, as far as they say something about them."""
+    try:
+        model.infer(specs)
+    except MXNetError:
+        return False
+    return True
+
+
+def fitting_side(model: Model, name: str, shape: MaybeShape, specs: Mapping[str, Spec]) -> int | None:
+    """The side of square pictures that fits, the most usual of those that do: in the places of a shape's unknown sizes. None where
+    none of SIDES does. specs: what is known of other inputs."""
+    others = {n: s for n, s in specs.items() if n != name}
+    if shape is None or not fits(model, others):  # it fits nothing, which says nothing about sides
+        return SIDES[0]
+    dtype = specs[name].dtype if name in specs else None
+    for side in SIDES:
+        sizes = tuple(side if d is UNKNOWN else d for d in shape)
+        if fits(model, {**others, name: Spec(sizes, dtype)}):
+            return side
+    return None
+
+
+@dataclass(frozen=True)
+class Unrolled:
+    """An axis of an input that the graph cuts into a number of pieces of size 1: that of the steps that it was unrolled for."""
+
+    input: str
+    axis: int
+    steps: int
+    node: str
+    specs: Mapping[str, Spec]
+    """Specs of all inputs with which it fits."""
+
+    def _elsewhere(self, size: int | None) -> str:
+        """Words for how a network of another length is come by."""
+        length = "LENGTH" if size is None else str(size)
+        return (
+            f"convert the symbol made for that length, with the same parameters (unroll({length}, ...), or "
+            f"sym_gen({length}) of a BucketingModule)"
+        )
+
+    def misfit(self, specs: Mapping[str, Spec]) -> str:
+        """Words for sizes that do not fit it."""
+        got, fitting = specs[self.input].shape, self.specs[self.input].shape
+        assert got is not None and fitting is not None
+        size = got[self.axis]
+        return (
+            f"{self.input} {show(got)}: the symbol is unrolled for {self.steps} steps ({self.node} cuts axis {self.axis} of "
+            f"{self.input} into {self.steps} pieces of size 1) and takes no other number of them; give --input "
+            f"{self.input}:{','.join(map(str, fitting))}, or for {size} steps {self._elsewhere(int(size))}"
+        )
+
+    def fixed(self, label: str) -> str:
+        """Words for an axis that was to stay open."""
+        return (
+            f"dynamic axis {self.axis} of {self.input} ({label}): the symbol is unrolled for {self.steps} steps ({self.node} cuts "
+            f"that axis into {self.steps} pieces of size 1), so that it cannot stay open; leave {self.input}:{self.axis}={label} "
+            f"out, and for another length {self._elsewhere(None)}"
+        )
+
+
+def cuts(model: Model) -> list[Node]:
+    """The nodes that cut an axis into pieces of size 1, and so say how long it is."""
+    assert model.graph is not None
+    return [n for n in model.graph.nodes if isinstance(n.op, Splitting) and n.op.squeeze_axis]
+
+
+def unrolled(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> Unrolled | None:
+    """The axis whose size is not the number of steps that the graph is unrolled for, where this is why inference failed with that
+    error; None where it is something else."""
+    said = str(error)
+    node = next((n for n in cuts(model) if f"Error in operator {n.name}: " in said), None)
+    if node is None:
+        return None
+    steps = node.num_outputs
+    for name, axis, tried in _with_steps(specs, steps):
+        if fits(model, tried):
+            return Unrolled(name, axis, steps, node.name, tried)
+    return None
+
+
+def misfits(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[str]:
+    """Words for an input whose size is not the number of steps that the graph is unrolled for; none where that is not why inference
+    failed with this error."""
+    found = unrolled(model, specs, error)
+    return [] if found is None else [found.misfit(specs)]
+
+
+def _with_steps(specs: Mapping[str, Spec], steps: int) -> Iterator[tuple[str, int, dict[str, Spec]]]:
+    """The specs with another size in one place, by input and axis; then with that in all places of one size, such as those of a
+    mask beside the data."""
+    known = {n: tuple(s.shape) for n, s in specs.items() if s.shape is not None and is_known(s.shape)}
+    places = [(n, a) for n, shape in known.items() for a, size in enumerate(shape) if size != steps]
+    for name, axis in places:
+        yield name, axis, {**specs, name: _put(specs[name], {axis}, steps)}
+    for size in dict.fromkeys(known[n][a] for n, a in places):
+        alike = [(n, a) for n, a in places if known[n][a] == size]
+        if len(alike) > 1:
+            changed = {n: _put(specs[n], {a for m, a in alike if m == n}, steps) for n, _ in alike}
+            yield *alike[0], {**specs, **changed}
+
+
+def _put(spec: Spec, axes: set[int], size: int) -> Spec:
+    shape: Sequence[int] = spec.shape  # type: ignore[assignment]  # it is known where this is called
+    return Spec(tuple(size if i in axes else d for i, d in enumerate(shape)), spec.dtype)

@@ -1,0 +1,135 @@
+"""The data that is trained on: where it stands, whether it is what it was, and the random numbers that it draws."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core import rng
+from ..core.error import MXNetError
+from ..eager.sparse import BaseSparseNDArray
+from ..io import DataBatch
+from ..ndarray import NDArray
+
+SAMPLE = 1024
+"""Elements of an array that a mark looks at."""
+
+
+def size(item: Any) -> int | None:
+    """Number of examples in a batch, by the first of its arrays; None for what has none."""
+    if isinstance(item, DataBatch):
+        item = item.data
+    while isinstance(item, list | tuple | Mapping):
+        if not item:
+            return None
+        item = next(iter(item.values() if isinstance(item, Mapping) else item))
+    shape = getattr(item, "shape", None)
+    return int(shape[0]) if shape else None
+
+
+def mark(before: str, item: Any) -> str:
+    """Mark by which batches that were gone through are told from others: of the mark before and some numbers of this one."""
+    found = hashlib.blake2b(before.encode(), digest_size=16)
+
+    def look(part: Any) -> None:
+        if isinstance(part, DataBatch):
+            part = [part.data, part.label, part.pad, part.bucket_key]
+        if isinstance(part, BaseSparseNDArray):
+            part = [part.shape, part.data]
+        if isinstance(part, NDArray):
+            part = part._read()
+        if isinstance(part, list | tuple):
+            found.update(f"({len(part)}".encode())
+            for inner in part:
+                look(inner)
+        elif isinstance(part, Mapping):
+            look([list(map(repr, part.keys())), list(part.values())])
+        elif isinstance(part, np.ndarray) and not part.dtype.hasobject:
+            found.update(f"{part.dtype.str}{part.shape}".encode())
+            found.update(np.ascontiguousarray(part.reshape(-1)[:: max(1, part.size // SAMPLE)]).tobytes())
+        elif part is None or isinstance(part, bool | int | float | str | bytes | np.generic):
+            found.update(repr(part).encode())
+        else:  # nothing is known of it that is the same in another process
+            found.update(type(part).__name__.encode())
+
+    look(item)
+    return found.hexdigest()
+
+
+class Drawn:
+    """The states of random numbers that data found when it drew some and the program had drawn some since: with them the batches
+    that were gone through can be made once more, without what the program did with them."""
+
+    def __init__(self, found: list[list[Any]]) -> None:
+        self.found = found
+        """[number of the batch, states of those generators]"""
+        self._after = rng.look()
+        self._apart: set[str] = set()
+        """Generators that the program has drawn from since data last found them."""
+
+    def begin(self) -> dict[str, Any]:
+        """Before a batch is made."""
+        now = rng.look()
+        self._apart |= rng.moved(self._after, now)
+        return now
+
+    def end(self, number: int, before: dict[str, Any]) -> None:
+        """After it was made."""
+        self._after = rng.look()
+        both = self._apart & rng.moved(before, self._after)
+        if both:
+            found = rng.as_plain(before)
+            self.found.append([number, {n: found[n] for n in sorted(both)}])
+            self._apart -= both
+
+
+class Together:
+    """Several sources of batches side by side, as zip has them."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return min(map(len, self.parts))
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*self.parts)
+
+    @property
+    def _may_draw_in_threads(self) -> bool:
+        return any(getattr(part, "_may_draw_in_threads", False) for part in self.parts)
+
+
+def standing(data: Any) -> dict[str, np.ndarray]:
+    """The place where an iterator stands at the beginning of an epoch. Raises MXNetError for one that is shuffled unseen."""
+    if isinstance(data, Together):
+        return {f"{i}/{name}": array for i, part in enumerate(data.parts) for name, array in standing(part).items()}
+    say = getattr(data, "_standing", None)
+    if say is not None:
+        return say()
+    if hasattr(data, "reset") and not getattr(data, "_repeats", False):
+        raise MXNetError(
+            f"Training: {type(data).__name__} cannot say where it stands in its data; wanted a gluon DataLoader, an NDArrayIter, "
+            "or one of mx.io's iterators over files"
+        )
+    return {}
+
+
+def stand(data: Any, place: Mapping[str, np.ndarray], epochs: int) -> None:
+    """Have an iterator stand where it stood; one whose settings decide everything goes through the epochs before once more."""
+    if isinstance(data, Together):
+        for i, part in enumerate(data.parts):
+            stand(part, {n.removeprefix(f"{i}/"): a for n, a in place.items() if n.startswith(f"{i}/")}, epochs)
+        return
+    if place:
+        data._stand(place)
+    elif hasattr(data, "reset") and epochs:
+        logging.info("resuming: %s goes through %d epochs of data once more", type(data).__name__, epochs)
+        for _ in range(epochs):
+            for _ in data:
+                pass
+            data.reset()

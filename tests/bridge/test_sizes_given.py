@@ -1,0 +1,91 @@
+"""Sizes that a user gives: what is proposed in their place, and what is said of pictures that are too small."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import bridge
+import hybrid as mx
+from bridge.cli import app
+from bridge.inspect import nodes
+from tests.models.networks import FOLDER
+
+
+def network(folder: Path, layout: str = "NCHW", halvings: int = 3) -> Path:
+    """Convolutions that halve a picture of three channels so often, and a global pooling, which takes any size."""
+    data, weights, rng = mx.sym.var("data"), {}, np.random.default_rng(0)
+    for i in range(halvings):
+        kinds = 3 if not i else 4
+        data = mx.sym.Convolution(
+            data, kernel=(3, 3), stride=(2, 2), pad=(1, 1), num_filter=4, no_bias=True, layout=layout, name=f"conv{i}"
+        )
+        shape = (4, kinds, 3, 3) if layout == "NCHW" else (4, 3, 3, kinds)
+        weights[f"arg:conv{i}_weight"] = mx.nd.array(rng.normal(size=shape))
+    pooled = mx.sym.Pooling(data, global_pool=True, pool_type="avg", kernel=(1, 1), layout=layout, name="pool")
+    mx.sym.Flatten(pooled, name="flat").save(str(folder / "net-symbol.json"))
+    mx.nd.save(str(folder / "net-0000.params"), weights)
+    return folder / "net"
+
+
+@pytest.mark.parametrize(
+    ("layout", "given", "proposed"),
+    [
+        ("NCHW", (3, 32, 32), "1,3,32,32"),  # the batch is missing
+        ("NCHW", (1, 3, 128), "1,3,128,128"),  # a side is missing
+        ("NCHW", (32, 48, 3), "1,3,32,48"),  # a picture as decoders give it
+        ("NCHW", (5, 6, 7), "1,3,224,224"),  # nothing fits
+        ("NHWC", (32, 48, 3), "1,32,48,3"),
+        ("NHWC", (3, 32, 48), "1,32,48,3"),
+        ("NHWC", (1, 128, 3), "1,128,128,3"),
+    ],
+)
+def test_what_is_proposed_has_the_channels_of_the_first_layer(
+    layout: str, given: tuple[int, ...], proposed: str, tmp_path: Path
+) -> None:
+    net = network(tmp_path, layout)
+    with pytest.raises(bridge.BadInput, match=rf"the batch first; try --input data:{proposed}$"):
+        bridge.convert(net, inputs={"data": given})
+    sizes = tuple(map(int, proposed.split(",")))
+    assert bridge.convert(net, inputs={"data": sizes}, verify=False).outputs
+
+
+@pytest.mark.parametrize(("side", "small"), [(8, False), (5, False), (4, True), (2, True)])
+def test_a_picture_of_less_than_a_cell_is_told(side: int, small: bool, tmp_path: Path) -> None:
+    """Three halvings: of 4 the third finds one number, and halves that."""
+    found = bridge.convert(network(tmp_path), inputs={"data": (1, 3, side, side)}, verify=False).warnings
+    said = [w for w in found if "less than one cell" in w]
+    assert bool(said) == small
+    if small:
+        assert said[0].startswith(f"data (1, 3, {side}, {side}): conv") and "steps by 2 x 2 over the 1 x 1" in said[0]
+
+
+def test_layers_that_only_look_around_a_cell_are_no_fault(tmp_path: Path) -> None:
+    """The heads of an SSD look at a map of one cell with kernels of 3 x 3, and SE blocks at means."""
+    data = mx.sym.Pooling(
+        mx.sym.var("data"), global_pool=True, pool_type="avg", kernel=(1, 1), stride=(2, 2), name="mean"
+    )
+    symbol = mx.sym.Convolution(data, kernel=(3, 3), pad=(1, 1), num_filter=2, no_bias=True, name="head")
+    weights = {"head_weight": np.ones((2, 3, 3, 3), np.float32)}
+    made = bridge.convert(symbol, weights, inputs={"data": (1, 3, 8, 8)}, verify=False)
+    assert not [w for w in made.warnings if "cell" in w]
+
+
+def test_a_size_that_nobody_gave_is_told_with_its_file(tmp_path: Path) -> None:
+    for file in ("model-symbol.json", "model-0000.params"):
+        shutil.copy(FOLDER / "lenet" / file, tmp_path)
+    (tmp_path / "hyperparams.json").write_text('{"image_shape": "1,28,28"}')
+    said = "input data: the shape (1, 1, 28, 28) is from hyperparams.json; --input gives another"
+    assert said in bridge.convert(tmp_path, verify=False).warnings
+    assert not [
+        w for w in bridge.convert(tmp_path, inputs={"data": (1, 1, 28, 28)}, verify=False).warnings if "from" in w
+    ]
+    assert said in bridge.deploy(tmp_path, "triton", tmp_path / "repository").warnings
+    found = bridge.inspect(tmp_path)
+    assert found.sizes_from == {"data": "hyperparams.json"} == found.as_dict()["sizes_from"]
+    table = CliRunner().invoke(app, ["inspect", str(tmp_path)]).stdout
+    assert "float32 1 x 1 x 28 x 28, as hyperparams.json says" in table
+    assert not bridge.inspect(tmp_path, inputs={"data": (1, 1, 28, 28)}).sizes_from
+    assert nodes(tmp_path).nodes[0]["outputs"]["convolution0_output"]["shape"] == [1, 6, 24, 24]
