@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-import numpy as np
+from typing import Any
 
 from hybrid.ir.graph import Graph
 from hybrid.ir.weights import weights_by_reader
@@ -12,8 +11,9 @@ from hybrid.ir.weights import weights_by_reader
 SHOWN = 4
 
 
-def shared_weights(graph: Graph, params: Mapping[str, np.ndarray]) -> dict[str, tuple[str, ...]]:
-    """Nodes that read a parameter, by the names of the parameters which several do. A single number is no weight: it scales."""
+def shared_weights(graph: Graph, params: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Nodes that read a parameter, by the names of the parameters which several do. params: their arrays.
+    A single number is no weight: it scales."""
     fixed = {n.name for n in graph.variables() if n.attrs.get("__grad_req__") == "null"}
     inputs = {n.name for n in graph.variables() if n.name in fixed or n.name not in params or params[n.name].size < 2}
     readers: dict[str, list[str]] = {}

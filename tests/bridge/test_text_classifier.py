@@ -365,3 +365,13 @@ def test_a_compiled_file_looks_and_takes_the_dtypes_of_the_symbol(imported: tupl
     assert (model.run(feeds)["logits"] == bridge.run(prefix, feeds)["logits"]).all()
     with pytest.raises(MXNetError, match="wanted -20 to 19"):
         model.run({**feeds, "input_ids": np.array([[1, WORDS]])})
+
+
+def test_what_is_shared_is_logged(imported: tuple[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "bridge")
+    for read in (mx.contrib.onnx.import_model, mx.contrib.onnx.import_to_gluon):
+        caplog.clear()
+        read(f"{imported[0]}.onnx")
+        assert caplog.messages == [
+            "shared: norm_weight, norm_bias by /first/LayerNormalization_6, /second/LayerNormalization_10"
+        ]
