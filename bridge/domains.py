@@ -179,7 +179,9 @@ def _is_mask(
             if op is None or position or id(reader) in turned:
                 continue
             name, scalar = op.name, float(getattr(op, "scalar", math.nan))
-            if whole and ((name == "Cast" and op.dtype == np.bool_) or (name in COMPARED and scalar in (0, 1))):
+            if whole and (
+                (name == "Cast" and getattr(op, "dtype", "") == np.bool_) or (name in COMPARED and scalar in (0, 1))
+            ):
                 return True
             if is_turned and name == "_mul_scalar" and scalar <= -BLOCKING:
                 return True

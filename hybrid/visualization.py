@@ -62,9 +62,9 @@ def _sizes(symbol: Symbol, shape: Mapping[str, tuple[int, ...]] | None) -> dict[
         assert node.op is not None
         if node.op.name in _COUNTED and not all("__shape__" in w.attrs for w in weights):
             continue
-        shapes = [inferred.spec(Entry(w)).shape for w in weights]
-        if all(is_known(s) for s in shapes):
-            found[node.name] = sum(math.prod(s) for s in shapes)
+        shapes = [s for w in weights if is_known(s := inferred.spec(Entry(w)).shape)]
+        if len(shapes) == len(weights):
+            found[node.name] = sum(map(math.prod, shapes))
     return found
 
 

@@ -61,7 +61,7 @@ def picks(graph: Graph) -> Iterator[Picks]:
         while not places.node.is_variable and _keeps_numbers(places.node):
             places = places.node.inputs[0]
         if places.node.is_variable and table.node.is_variable:
-            yield Picks(node.name, places.node.name, table.node.name, node.op.axis)
+            yield Picks(node.name, places.node.name, table.node.name, int(getattr(node.op, "axis", 0)))
 
 
 def _keeps_numbers(node: Node) -> bool:

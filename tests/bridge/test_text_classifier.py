@@ -169,7 +169,8 @@ def test_ids_outside_are_refused_by_run_and_by_the_exported_file(imported: tuple
     with pytest.raises(Exception, match="out of data bounds"):
         session.run(None, feeds)
     feeds["input_ids"] %= WORDS
-    assert np.allclose(session.run(None, feeds)[0], next(iter(bridge.run(prefix, feeds).values())), atol=1e-5)
+    [found] = session.run(None, feeds)
+    assert np.allclose(np.asarray(found), next(iter(bridge.run(prefix, feeds).values())), atol=1e-5)
 
 
 def test_a_round_trip_of_take_keeps_what_is_strict(imported: tuple[str, Any]) -> None:
@@ -181,7 +182,8 @@ def test_a_round_trip_of_take_keeps_what_is_strict(imported: tuple[str, Any]) ->
 def test_draws_stay_inside_where_positions_are_strict(imported: tuple[str, Any]) -> None:
     model = open_model(imported[0])
     taken = numbers_taken(model.infer({n: Spec((2, 8)) for n in NAMES}))
-    assert (taken["input_ids"].accepted.low, taken["input_ids"].accepted.high) == (-WORDS, WORDS - 1)
+    accepted = taken["input_ids"].accepted
+    assert accepted is not None and (accepted.low, accepted.high) == (-WORDS, WORDS - 1)
 
 
 # -- masks -----------------------------------------------------------------------------------------------------------------------
@@ -287,7 +289,7 @@ def test_sizes_that_do_not_go_together_are_refused(
 
 def test_new_names_of_inputs_are_taken(imported: tuple[str, Any], tmp_path: Path) -> None:
     prefix, rename = tuned(imported[0], tmp_path), {"data0": "input_ids", "data1": "attention_mask"}
-    arrays = {"input_ids": np.array([[3, 4, 5]]), "attention_mask": np.array([[1, 1, 0]])}
+    arrays: dict[str, Any] = {"input_ids": np.array([[3, 4, 5]]), "attention_mask": np.array([[1, 1, 0]])}
     np.savez(tmp_path / "test.npz", **arrays)
     for inputs in (tmp_path / "test.npz", arrays, {"data0": (1, 3), "attention_mask": (1, 3)}):
         result = bridge.convert(
