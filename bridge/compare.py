@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybrid.core.attrs import HALVES
+from hybrid.core.attrs import HALVES, is_float
 
 from .measures import Details
 from .models import BadInput
@@ -277,6 +277,16 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
 def _place(flat: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Numbers along each axis of an element that is counted through all."""
     return tuple(int(i) for i in np.unravel_index(int(flat), shape))
+
+
+def is_whole(array: np.ndarray) -> bool:
+    """True for whole numbers, in whatever dtype: MXNet's argmax gives floats."""
+    if array.dtype.kind in "iub":
+        return True
+    if not is_float(array.dtype) or not array.size:
+        return False
+    wide = array.astype(np.float64)
+    return bool(np.isfinite(wide).all() and (wide == np.rint(wide)).all())
 
 
 def distance(got: np.ndarray, truth: np.ndarray) -> float:

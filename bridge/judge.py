@@ -25,6 +25,7 @@ from .conditioning import carried, explained, native_of, reaches, truth_of
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine
 from .faces.notebook import listener
 from .half import HalfEngine
+from .kernels import kernels_at_fault
 from .layers import study
 from .locate import first_divergence
 from .models import BadInput, Model
@@ -399,7 +400,7 @@ class _Trial:
             why = inner.problem or "every tensor inside that both have is the same"
             self.warnings.append(f"no node is named: {why}")
         for engine, given in ((self.left, self._wanted[failed]), (self.right, self._got[failed])):
-            fault = engine.kernels_at_fault(case.feeds, given) if isinstance(engine, NativeEngine) else None
+            fault = kernels_at_fault(engine, case.feeds, given) if isinstance(engine, NativeEngine) else None
             if fault is not None:
                 self.warnings.append(fault)
 
