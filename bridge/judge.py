@@ -217,7 +217,7 @@ class _Trial:
         if any(map(rounds_to_integers, protos)):
             self.warnings.append(
                 f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}); each of its "
-                f"{len(self.inner[index].compared)} tensors is the same when computed from the same inputs"
+                f"{len(self.inner[index].compared)} tensors is the same when computed from the same inputs{self._in_run(case)}"
             )
             return [d if d.equal else d.accept("node by node") for d in out]
         if any(isinstance(e, OnnxEngine) and not e.plain for e in (self.left, self.right)):
@@ -229,7 +229,7 @@ class _Trial:
             if all(d.equal for d in unfused):
                 note = (
                     "both agree with onnxruntime's graph optimizations off; with them on, fused nodes round elsewhere "
-                    f"({worst.name}: {worst.reason})"
+                    f"({worst.name}: {worst.reason}){self._in_run(case)}"
                 )
                 half = any(self.reference.precision(case.feeds).values())
                 if half or any(map(is_quantized, protos)):
@@ -279,7 +279,7 @@ class _Trial:
                     continue
                 self.warnings.append(
                     f"{d.name}: {d.reason}; that is what {other.label} rounds at {nodes}, which this network magnifies: float64 "
-                    "with that rounding in it gives the same"
+                    f"with that rounding in it gives the same{self._in_run(case)}"
                 )
                 out[i] = d.accept("float64")
         return out
@@ -295,8 +295,13 @@ class _Trial:
             theirs = {**inner.pairs_from(self.left), **dict(self.pairs)}
             precision = {a: precision.get(b, "") for a, b in theirs.items()}
         out, choices = settle_ties(self.left, self.right, case, inner, self.pairs, differences, results, precision)
-        self.warnings += [c.words for c in choices]
+        self.warnings += [f"{c.words}{self._in_run(case)}" for c in choices]
         return out
+
+    def _in_run(self, case: Case) -> str:
+        """Words for the run that a note is of, where there are others: a node may be right in one and wrong in another."""
+        number = next((i for i, each in enumerate(self.cases, 1) if each is case), 0)
+        return f" (run {number}, {case.kind})" if number and len(self.cases) > 1 else ""
 
     @staticmethod
     def _limit(difference: Difference) -> Tolerance | None:
@@ -331,12 +336,13 @@ class _Trial:
             if found.small:  # beside other channels only
                 out.append(d.accept("float64"))
             elif not found.blunt:
-                self.warnings.append(f"rounding grows in this network: {far}")
+                self.warnings.append(f"rounding grows in this network: {far}{self._in_run(case)}")
                 out.append(d.accept("float64"))
             elif alone:
                 out.append(d.refuse(f"{d.reason}; rounding alone decides here: {far}"))
             else:
-                self.warnings.append(f"rounding alone decides here: {far}; every node is right by itself")
+                note = f"rounding alone decides here: {far}; every node is right by itself{self._in_run(case)}"
+                self.warnings.append(note)
                 out.append(d.accept("node by node"))
         return out
 
