@@ -26,6 +26,13 @@ TIES = "ties"
 """The judge that finds outputs equal which differ by choices between equal numbers alone (ties.py)."""
 
 
+STILL: Mapping[str, str] = {
+    "elements": "is one value everywhere, up to the tolerance",
+    "inputs": "hardly moves between inputs: by less than the tolerance",
+}
+"""Words for what hardly moves, by between what (Difference.still)."""
+
+
 class Tolerance(NamedTuple):
     """|got - want| may be atol + rtol * |want|, element by element, as NumPy has it.
 
@@ -131,6 +138,8 @@ class Difference:
     """want is one value everywhere: agreement says little."""
     saturated: bool = False
     """want is 0 or 1 everywhere, as a softmax of large scores gives: agreement hides how far the scores are apart."""
+    still: str = ""
+    """What want moves between by less than the tolerance, over all runs: "elements", or "inputs"; empty where it moves more."""
 
     compared: bool = True
     """False when the shapes or dtypes differ: then there are no measures."""
@@ -175,6 +184,8 @@ class Difference:
             return "depends on how sums are rounded"
         if self.settled_by == TIES:
             return "depends on which of some numbers that are equal up to rounding is chosen"
+        if self.still:
+            return STILL[self.still]
         return "is one value everywhere" if self.constant else ""
 
     @property

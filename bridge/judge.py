@@ -29,6 +29,7 @@ from .kernels import kernels_at_fault
 from .layers import study
 from .locate import first_divergence
 from .models import BadInput, Model
+from .movement import INPUTS, follows, ranked_otherwise, with_movement
 from .nodewise import Exercised, NodewiseResult, is_quantized, look_closer, node_by_node, rounds_to_integers
 from .paths import listed
 from .result import Case, Divergence, Progress, VerifyResult, with_warnings
@@ -110,6 +111,9 @@ class _Trial:
             if wrong and failed is None:
                 failed = index
         worst = {n: dataclasses.replace(d, winner=one_winner(n, runs)) for n, d in worst.items()}
+        if failed is None:
+            worst = {n: self._with_movement(d) for n, d in worst.items()}
+            self.warnings += ranked_otherwise([n for n, d in worst.items() if not d.constant], runs)
         little = self._little(list(worst.values()))
         self._tiny(runs)
         if failed is not None:
@@ -167,9 +171,7 @@ class _Trial:
     def _decide(self, index: int, want: Arrays, got: Arrays) -> list[Difference]:
         """The differences of all outputs of a case, settled as far as they can be."""
         case = self.cases[index]
-        precision = {} if self.tolerance else self.reference.precision(case.feeds)
-        key = 0 if self.reference is self.left else 1
-        limits = {p[0]: self.tolerance or TOLERANCES.get(precision.get(p[key], "")) for p in self.pairs}
+        limits = self._limits(case)
         if self.tolerance is None:  # half precision before them does not make whole numbers less exact
             limits |= {n: None for n in limits if not is_float(want[n].dtype)}
         differences = [compare(a, got[b], want[a], limits[a]) for a, b in self.pairs]
@@ -187,6 +189,24 @@ class _Trial:
         if inner.hidden:  # an engine of another make, whose nodes have nothing to say for it
             return self._by_float64(case, differences, want, got, alone=True)
         return self._accept_rounding(index, differences, want, got)
+
+    def _limits(self, case: Case) -> dict[str, Tolerance | None]:
+        """Tolerances of the outputs; None for that of their dtype."""
+        precision = {} if self.tolerance else self.reference.precision(case.feeds)
+        key = 0 if self.reference is self.left else 1
+        return {p[0]: self.tolerance or TOLERANCES.get(precision.get(p[key], "")) for p in self.pairs}
+
+    def _with_movement(self, difference: Difference) -> Difference:
+        """The difference of an output, saying whether that hardly moves on the left side."""
+        name = difference.name
+        known = [(case, want[name]) for case, want in zip(self.cases, self._wanted) if name in want]
+        limits = self._limits(known[0][0]).get(name)
+        found = with_movement(difference, [c.feeds for c, _ in known], [a for _, a in known], limits)
+        if found.still == INPUTS:
+            other = dict(self.pairs).get(name, name)
+            if not (follows(self.left, name) and follows(self.right, other)):
+                return difference
+        return found
 
     def _inspect(self, index: int) -> None:
         """Compare a case node by node."""
