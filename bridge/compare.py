@@ -139,7 +139,8 @@ class Difference:
     saturated: bool = False
     """want is 0 or 1 everywhere, as a softmax of large scores gives: agreement hides how far the scores are apart."""
     still: str = ""
-    """What want moves between by less than the tolerance, over all runs: "elements", or "inputs"; empty where it moves more."""
+    """Kind of places between which want moves by less than the tolerance, over all runs: "elements", or "inputs"; empty where it
+    moves more."""
 
     compared: bool = True
     """False when the shapes or dtypes differ: then there are no measures."""

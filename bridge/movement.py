@@ -14,7 +14,7 @@ from .compare import TOLERANCES, Difference, Tolerance, rule_scales
 from .engines import Arrays, Engine, NativeEngine
 
 ELEMENTS, INPUTS = "elements", "inputs"
-"""What a tensor hardly moves between."""
+"""Kinds of places between which an output hardly moves."""
 SIZES = ("Shape", "Size")
 """Operators of ONNX whose results follow from shapes."""
 FEW = 0.5
@@ -43,7 +43,7 @@ def with_movement(
 
 
 def _still(feeds: Sequence[Arrays], found: Sequence[np.ndarray], limits: Tolerance) -> str:
-    """What an output hardly moves between: its elements, or inputs; empty where it moves, or nothing says whether it does."""
+    """Kind of places between which an output hardly moves; empty where it moves, or nothing says whether it does."""
     low, high = min(float(a.min()) for a in found), max(float(a.max()) for a in found)
     scale = max(abs(low), abs(high))
     most = limits.limit(scale) + limits.rtol * scale

@@ -62,7 +62,7 @@ def drawn() -> Iterator[tuple[NativeEngine, dict[str, np.ndarray]]]:
 
 @pytest.mark.parametrize("wrong", [False, True])
 def test_rows_in_another_order_of_ties_are_no_fault_of_a_kernel(wrong: bool, monkeypatch) -> None:
-    """What is before the node that orders, and what is behind it, is computed from the same values: a wrong kernel is found."""
+    """Both what is before the node that orders and what is behind it are computed from the same values: a wrong kernel is found."""
     engine, feeds = next(drawn())
     if wrong:
         right = lower.CompiledProgram.run

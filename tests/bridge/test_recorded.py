@@ -399,7 +399,7 @@ def test_recorded_tensors_are_found_inside_by_their_names(converted: Path) -> No
 
 
 def test_places_tell_nothing_where_names_do() -> None:
-    """What is recorded inside has the shapes of the outputs; where one model calls it otherwise, the other alone is held."""
+    """Tensors inside have the shapes of the outputs here; where one model calls them otherwise, the other alone is held."""
     x = mx.sym.var("x")
     net = mx.sym.Group(
         [mx.sym.exp(mx.sym.sin(x, name="one"), name="up"), mx.sym.exp(mx.sym.cos(x, name="two"), name="down")]
