@@ -118,16 +118,16 @@ def hold_sizes_taken(recording: Recording, specs: Mapping[str, Spec], axes: Mapp
         raise BadInput(*problems)
 
 
-def check_pairs(
-    recording: Recording, engine: Engine, names: Mapping[str, str] | None = None, *, cut: bool = False
-) -> None:
-    """Raise BadInput, before anything is run, where the recording's inputs or outputs are not those of the engine's model. names,
-    cut: as hold_against takes them."""
-    recorded_cases(recording, engine, names)
-    for each in recording.runs:
-        heads = {n: each.outputs[n] for n in recording.facts.get("outputs", ()) if n in each.outputs} or each.outputs
-        if not set(engine.outputs) <= set(each.outputs):
-            _pair(recording, heads, dict.fromkeys(engine.outputs, np.empty(0)), engine, cut)
+def check_pairs(recording: Recording, *engines: tuple[Engine, Mapping[str, str] | None], cut: bool = False) -> None:
+    """Raise BadInput, before anything is run, where the recording's inputs or outputs are not those of the engines' models.
+    engines: each with its names of the recording's inputs. cut: as hold_against takes it."""
+    for engine, names in _held(recording, engines):
+        if _recorded_within(recording, engine):
+            continue
+        recorded_cases(recording, engine, names)
+        for each in recording.runs:
+            if not set(engine.outputs) <= set(each.outputs):
+                _pair(recording, _heads(recording, each), dict.fromkeys(engine.outputs), engine, cut)
 
 
 def taken_by(model: Model) -> list[str]:
@@ -335,6 +335,16 @@ def _has_some(recording: Recording, engine: Engine) -> bool:
     return not known.isdisjoint(_heads(recording, recording.runs[0]))
 
 
+def _held(
+    recording: Recording, engines: Sequence[tuple[Engine, Mapping[str, str] | None]]
+) -> list[tuple[Engine, Mapping[str, str] | None]]:
+    """The engines that are held against a recording: all, but where one has recorded tensors inside, and places tell nothing, those
+    that have some by their names."""
+    if not any(_recorded_within(recording, engine) for engine, _ in engines):
+        return [*engines]
+    return [(engine, names) for engine, names in engines if _has_some(recording, engine)]
+
+
 def _recorded_within(recording: Recording, engine: Engine) -> list[str]:
     """Recorded outputs that a model has by their names, where some of them are inside it; none where its outputs, or their places,
     tell which are which."""
@@ -352,17 +362,19 @@ def _cut_at(engine: Engine, names: list[str], recording: Recording) -> Engine:
 
 
 def _pair(
-    recording: Recording, want: Arrays, got: Arrays, engine: Engine, cut: bool
+    recording: Recording, want: Arrays, got: Mapping[str, np.ndarray | None], engine: Engine, cut: bool
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Recorded outputs with the model's: by name; those whose names the model does not have by position, where as many are left and
-    the shapes fit. Also what is to be said of it, and of those left over. Raises BadInput."""
+    the shapes fit. Also what is to be said of it, and of those left over. got: None where it has not been run. Raises BadInput."""
     rest, others = [n for n in want if n not in got], [n for n in got if n not in want]
     same = [(n, n) for n in want if n in got]
     if not rest:
         return same, [f"{', '.join(others)}: not in {recording.label}, and not compared"] if others else []
     places = list(zip(rest, others))
     apart = [
-        f"{a} {show(want[a].shape)} and {b} {show(got[b].shape)}" for a, b in places if want[a].shape != got[b].shape
+        f"{a} {show(want[a].shape)} and {b} {show(made.shape)}"
+        for a, b in places
+        if (made := got[b]) is not None and want[a].shape != made.shape
     ]
     if cut or apart or len(rest) != len(others):
         shapes = f"; of other shapes in the same places are {', '.join(apart)}" if apart and not cut else ""
@@ -495,12 +507,12 @@ def with_recording(
     recording: its inputs have the left one's names. names: the right one's names of these, where they are others. cut: as
     hold_against takes it."""
     told: Any = {"tolerance": tolerance, "cut": cut, "progress": progress}
-    engines = {"first": (left, None), "second": (right, names)}
-    if any(_recorded_within(recording, engine) for engine in (left, right)):  # then places tell nothing
-        engines = {side: (e, own) for side, (e, own) in engines.items() if _has_some(recording, e)}
+    engines: dict[str, tuple[Engine, Mapping[str, str] | None]] = {"first": (left, None), "second": (right, names)}
+    held_against = _held(recording, [*engines.values()])
     sides = {
         side: hold_against(recording, engine, names=own, who=f"the {side} model", **told)
         for side, (engine, own) in engines.items()
+        if (engine, own) in held_against
     }
     wrong = [each.verdict == "not equivalent" for each in sides.values()]
     notes = [

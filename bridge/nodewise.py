@@ -163,7 +163,7 @@ def _matched(
                 for r in read - pairing.sure - outputs.keys()
             }
             if not none:
-                return _without_disputed(source, other, case, pairing, found, reference, outputs)
+                return _without_disputed(source, other, case, pairing, found, reference, outputs, exercised)
             pairing = pairing._replace(pairs=[(a, b) for a, b in pairing.pairs if a.name not in none])
     except (EngineError, MXNetError, KeyError, ValueError):
         return None
@@ -178,13 +178,15 @@ def _without_disputed(
     found: NodewiseResult,
     reference: Engine,
     outputs: Mapping[str, str],
+    exercised: Exercised,
 ) -> NodewiseResult:
     """The comparison without pairs that differ and from which others follow that differ, where nothing differs without them: then
     they only look alike (boxes that are nearly their anchors), and what is between is the same."""
     doubtful = {r for read in found.disputed.values() for r in read} - outputs.keys()
     if not doubtful:
         return found
-    again = _compare(source, other, case, [(a, b) for a, b in pairing.pairs if a.name not in doubtful], reference)
+    kept = [(a, b) for a, b in pairing.pairs if a.name not in doubtful]
+    again = _compare(source, other, case, kept, reference, exercised)
     return found if again.faults or again.problem else again
 
 
