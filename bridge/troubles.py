@@ -490,9 +490,10 @@ TROUBLES = (
         "bridge.job.NotEquivalent",
         r"^says little",
         "says little: output is constant",
-        "An output that is constant, saturated, empty or NaN would agree with nearly anything.",
+        "An output that is constant, saturated, empty, NaN, or hardly moves between inputs would agree with nearly anything.",
         (
             "Verify with real inputs: `--inputs FILE.npz` or `--image`.",
+            "What never moves may be a head that is dead in the network itself; `--outputs` compares the scores before it.",
             "Without `--strict` it is a note.",
         ),
     ),

@@ -114,7 +114,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     model, names = with_new_names(model, wanted.rename)
     if recording is not None:
         hold_sizes_taken(recording, specs, axes)
-        check_pairs(recording, NativeEngine(model, specs))
+        check_pairs(recording, (NativeEngine(model, specs), None))
     if forms.nan_guards is False:  # what lies beyond is left to the runtime
         proof = dataclasses.replace(proof, draws=[kind for kind in proof.draws if kind != "edges"])
     detector = None
