@@ -160,11 +160,8 @@ class Twister:
         if isinstance(state, dict):
             return state
         kind, told, further, *rest = state
-        if isinstance(told, str):
-            block = _as_numbers(told)
-        else:
-            block = next(itertools.islice(_twisted(self._blocks[name]), told, None))
-        self._blocks[name] = block
+        twisted = None if isinstance(told, str) else itertools.islice(_twisted(self._blocks[name]), told, None)
+        block = self._blocks[name] = _as_numbers(told) if twisted is None else next(twisted)
         return [kind, _as_text([*block.tolist(), *further]), *rest]
 
 

@@ -61,7 +61,8 @@ class Calls:
 
     def repeat(self, do: Callable[[int, str], Any]) -> bool:
         """Make the calls once more; False when they gave other things."""
-        states, twister, seen, count = dict(self.found), rng.Twister(), "", 0
+        states: dict[int, Any] = {number: held for number, held in self.found}
+        twister, seen, count = rng.Twister(), "", 0
         for number, what, times in list(self.runs):
             for _ in range(times):
                 held = states.get(count, {})
@@ -114,9 +115,7 @@ class Again:
     def call(self, thing: Any, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method of an iterator."""
         number = self._number(thing)
-        if (
-            Again._within or number is None or threading.get_ident() != self._thread
-        ):  # what others call for it, it has called
+        if Again._within or number is None or threading.get_ident() != self._thread:
             return method(thing, *args, **kwargs)
         self.catch_up(thing)
         what = method.__name__
@@ -196,6 +195,7 @@ class Again:
         """All calls up to here, where an epoch begins; and what iterators that say their states say."""
         self._epoch = Made.count
         arrays: dict[str, np.ndarray] = {}
+        self._asked = {n for n in self._asked if Made.thing(self._base - n + 1) is not None}
         said = {n: state_of(self._thing(n), arrays) for n in sorted(self._asked)}
         held = as_bytes({**self.whole.plain(), "names": self._names, "said": said})
         return {"again": held, **{f"again/{name}": array for name, array in arrays.items()}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import json
@@ -188,7 +189,7 @@ class Training:
             if found is not None and self._epoch < end:
                 self._go_again(found, last=False)
             elif found is not None:  # all epochs are done: it matters to what the program does behind them, if anything
-                self._again.put_off(lambda: self._go_again(found, last=True))
+                self._again.put_off(functools.partial(self._go_again, found, last=True))
             while self._epoch < end:
                 if found is not None and "at_head" in found:
                     self._set_now(found, "at_head")
