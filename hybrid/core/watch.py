@@ -1,4 +1,4 @@
-"""Which data iterators a program has made, in which order, and what it calls of them while a training is kept."""
+"""The data iterators that a program has made, in their order, and its calls of them while a training is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Made:
 
     count = 0
     active: Any = None
-    """What is told of the calls (hybrid/resuming/again.py); None: nobody is."""
+    """The one that is told of the calls (hybrid/resuming/again.py); None: nobody is."""
     _numbers: dict[int, int] = {}
     _things: dict[int, weakref.ref[Any]] = {}
 

@@ -25,7 +25,7 @@ STEP = "step"
 
 
 class Calls:
-    """Calls of iterators, one after the other, and a mark of all that they gave."""
+    """Calls of iterators, one after the other, and marks of all that they gave."""
 
     def __init__(self, held: Mapping[str, Any] | None = None) -> None:
         held = held or {}
@@ -33,14 +33,15 @@ class Calls:
         """[number of the iterator, method, times one after the other]; None for what cannot be called again"""
         self.found: list[list[Any]] = list(held.get("found", ()))
         """[number of the call, states of the generators that it found otherwise than the call before had left them]"""
-        self.mark: str = held.get("mark", "")
+        self.marks: dict[int, str] = {int(number): said for number, said in held.get("marks", {}).items()}
+        """Of all that each iterator gave."""
         self._twister = rng.Twister()
         self._count = sum(times for _, _, times in self.runs)
         self._after: dict[str, Any] | None = None
         self._apart = set(GENERATORS)
 
     def plain(self) -> dict[str, Any]:
-        return {"runs": self.runs, "found": self.found, "mark": self.mark}
+        return {"runs": self.runs, "found": self.found, "marks": self.marks}
 
     def add(self, number: int, what: str | None, before: dict[str, Any], after: dict[str, Any], given: Any) -> None:
         if self._after is not None:
@@ -57,24 +58,24 @@ class Calls:
             self.runs.append([number, what, 1])
         self._count += 1
         if what is not None:
-            self.mark = mark(self.mark, given)
+            self.marks[number] = mark(self.marks.get(number, ""), given)
 
-    def repeat(self, do: Callable[[int, str], Any]) -> bool:
-        """Make the calls once more; False when they gave other things."""
+    def repeat(self, do: Callable[[int, str], Any]) -> set[int]:
+        """Make the calls once more. Gives the iterators that gave other things."""
         states: dict[int, Any] = {number: held for number, held in self.found}
-        twister, seen, count = rng.Twister(), "", 0
+        twister, seen, count = rng.Twister(), dict.fromkeys(self.marks, ""), 0
         for number, what, times in list(self.runs):
             for _ in range(times):
                 held = states.get(count, {})
                 rng.set_all_states({name: twister.whole(name, state) for name, state in held.items()})
                 if what is not None:
-                    seen = mark(seen, do(number, what))
+                    seen[number] = mark(seen[number], do(number, what))
                 count += 1
-        return seen == self.mark
+        return {number for number, found in self.marks.items() if seen[number] != found}
 
 
 class Again:
-    """What a program calls of its own iterators while a training's epochs go by."""
+    """Calls that a program makes of its own iterators while a training's epochs go by."""
 
     _within = False
     """True in a call, which makes those that it makes, and where calls are made once more."""
@@ -94,6 +95,8 @@ class Again:
         self._names: dict[int, str] = {int(n): name for n, name in held.get("names", {}).items()}
         self._said: dict[str, Any] = held.get("said", {})
         self._asked: set[int] = {int(n) for n in self._said}
+        self.trained: set[int] = set(held.get("trained", ()))
+        """Those that gave batches to train on."""
         self._sources: dict[int, Any] = {}
         self._base = self._epoch = Made.count
         self._thread = threading.get_ident()
@@ -173,7 +176,9 @@ class Again:
             if number not in self._asked:
                 said = number, None if told_more else what, before, rng.look(), None if what == "__iter__" else given
                 self.whole.add(*said)
-                if not self.for_batches:
+                if self.for_batches:
+                    self.trained.add(number)
+                else:
                     self.beside.add(*said)
 
     def _do(self, number: int, what: str) -> Any:
@@ -197,7 +202,7 @@ class Again:
         arrays: dict[str, np.ndarray] = {}
         self._asked = {n for n in self._asked if Made.thing(self._base - n + 1) is not None}
         said = {n: state_of(self._thing(n), arrays) for n in sorted(self._asked)}
-        held = as_bytes({**self.whole.plain(), "names": self._names, "said": said})
+        held = as_bytes({**self.whole.plain(), "names": self._names, "said": said, "trained": sorted(self.trained)})
         return {"again": held, **{f"again/{name}": array for name, array in arrays.items()}}
 
     def now_beside(self) -> np.ndarray:
@@ -221,12 +226,12 @@ class Again:
 
     # -- once more -----------------------------------------------------------------------------------------------------
 
-    def once_more(self) -> bool:
-        """Have iterators stand where they stood at the head of the epoch; False when they gave other things than before.
+    def once_more(self) -> set[int]:
+        """Have iterators stand where they stood at the head of the epoch. Gives those that gave other things than before.
 
         Random numbers are what they were. Raises MXNetError when there are other iterators."""
         if self._found is None:
-            return True
+            return set()
         arrays = {n.removeprefix("again/"): a for n, a in self._found.items() if n.startswith("again/")}
         times: dict[str, int] = {}
         for number, what, count in self.whole.runs:
@@ -247,25 +252,30 @@ class Again:
             Again._within = False
             rng.set_all_states(before)
 
-    def beside_once_more(self, held: np.ndarray | None) -> bool:
-        """Make the calls once more that went beside the batches of this epoch; False when they gave other things."""
+    def beside_once_more(self, held: np.ndarray | None) -> set[int]:
+        """Make the calls once more that went beside the batches of this epoch. Gives iterators that gave other things."""
         if held is None:
-            return True
+            return set()
         said = json.loads(bytes(held))
         self.beside = Calls(said)
         self._names.update({int(n): name for n, name in said["names"].items()})
         if not self.beside.runs:
-            return True
-        before, self.for_batches = rng.get_all_states(), True
+            return set()
+        before, repeated = rng.get_all_states(), self.beside
+        self.beside = Calls()
         try:
-            return self.beside.repeat(self._do)
+            return repeated.repeat(self._do)
         finally:
-            self.for_batches = False
+            self.beside = repeated
             rng.set_all_states(before)
+
+    def named(self, numbers: set[int]) -> str:
+        """Names of their classes."""
+        return ", ".join(sorted({self._names[number] for number in numbers}))
 
 
 class _Steps:
-    """What ``__iter__`` of an iterator gave."""
+    """The batches of what ``__iter__`` of an iterator gave."""
 
     def __init__(self, source: Any, step: Callable[[], Any]) -> None:
         self._source, self._step = source, step

@@ -119,7 +119,7 @@ def is_own(data: Any) -> bool:
 
 
 def state_of(data: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """What an iterator says of its state, as JSON, whose arrays go to ``arrays``."""
+    """The state that an iterator says it has, as JSON, whose arrays go to ``arrays``."""
     return own.taken(data.state_dict(), f"{type(data).__name__}.state_dict()", arrays)
 
 

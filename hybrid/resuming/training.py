@@ -209,11 +209,10 @@ class Training:
     def _go_again(self, found: Mapping[str, np.ndarray], last: bool) -> None:
         """Have iterators of the program's own go through what they went through. last: all epochs are done."""
         try:
-            same = self._again.once_more()
+            others = self._again.once_more()
         except MXNetError as error:
             raise MXNetError(f"{self._path()}: the state is of other data: {error}; {self._anew()}") from error
-        if not same:
-            self._tell_others(self._batch)
+        self._check_own(others, self._batch)
         if not last and "at_head" not in found:  # what is kept may have been in what they changed
             self._set_now(found, "now", random=False)
 
@@ -282,9 +281,7 @@ class Training:
             if i == 0:
                 self._check_size(skipped, done)
             seen = mark(seen, skipped)
-        if (
-            found is not None and done
-        ):  # else it is what it was at the beginning, and asking for the batches may have drawn
+        if found is not None and done:  # at 0 it is at_begin, and iter(data) may have drawn since
             self._set_now(found, "now")
         with Settings.among(self, sys._getframe(1)):
             before = drawn.begin()
@@ -296,8 +293,8 @@ class Training:
                     self._check_mark(seen, done, changed or (not done and self._data.get("size") != size(item)))
             if not done and item is not _END:
                 self._data["size"] = size(item)
-            if found is not None and not self._again.beside_once_more(found.get("beside")):
-                self._tell_others(done)
+            if found is not None:
+                self._check_own(self._again.beside_once_more(found.get("beside")), done)
             if found is not None and "later" in found:
                 self._set_now(found, "later")
             self._found = None
@@ -440,6 +437,19 @@ class Training:
         assert self._found is not None
         if not changed and bytes(self._found["mark"]).decode() != seen:
             self._tell_others(done)
+
+    def _check_own(self, others: set[int], done: int) -> None:
+        """Raise MXNetError when iterators of the program's own give other batches; warn of those that a fit only measures by."""
+        if not others:
+            return
+        if not self._by_fit or others & self._again.trained:
+            self._tell_others(done)
+        else:
+            logging.warning(
+                "resuming: %s gives other batches than it gave; what is measured by it may be other numbers, and the weights are "
+                "those of a run in one piece where they do not depend on these",
+                self._again.named(others),
+            )
 
     def _tell_others(self, done: int) -> None:
         """Raise MXNetError, or warn, of other batches than before."""

@@ -595,7 +595,8 @@ def own_iterators(make: Callable[[], Any]) -> Program:
         found = fitted(module, make(), at, eval_data=other, eval_metric="ce", eval_end_callback=tell)
         if told:
             found["told"] = np.array([*found["told"], told[-1]])
-        return {**found, "again": np.array(module.score(other, "ce")[0][1])}
+        again = module.score(other, "ce")[0][1]  # which goes through its data first, if all epochs are done
+        return {**found, "again": np.array([again, np.random.rand()])}
 
     return program
 
@@ -740,6 +741,38 @@ def test_own_iterators_that_give_other_batches(tmp_path: Path) -> None:
         MXNetError, match=r"after 2 batches in .* epoch 1, and the data gives other batches there than it gave"
     ):
         start(program, Break(tmp_path, 0))
+
+
+def test_what_is_measured_by_may_give_other_batches(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A fit goes on to the same weights; in a loop nobody knows what they are for."""
+
+    def fit(at: Break) -> Weights:
+        other = Mixed(generator=np.random.default_rng())
+        return fitted(mx.mod.Module(symbol()), Mixed(), at, eval_data=other)
+
+    wanted = start(fit, Break(None, 0))
+    with pytest.raises(Cut):
+        start(fit, Break(tmp_path / "fit", 8))
+    found = start(fit, Break(tmp_path / "fit", 0))
+    assert found["a_weight"].tobytes() == wanted["a_weight"].tobytes()
+    assert "Mixed gives other batches than it gave; what is measured by it" in caplog.text
+
+    def loop(at: Break) -> Weights:
+        (net, trainer), data, other = made(), Mixed(), Mixed(generator=np.random.default_rng())
+        run = at.training(net=net, trainer=trainer)
+        for _ in run.epochs(EPOCHS):
+            data.reset()
+            for batch in run.batches(data):
+                step(net, trainer, batch.data[0], batch.label[0])
+                at()
+            other.reset()
+            list(other)
+        return weights(net)
+
+    with pytest.raises(Cut):
+        start(loop, Break(tmp_path / "loop", 8))
+    with pytest.raises(MXNetError, match="gives other batches there than it gave"):
+        start(loop, Break(tmp_path / "loop", 0))
 
 
 def test_other_iterators_than_before(tmp_path: Path) -> None:

@@ -12,7 +12,13 @@ ROWS: list[tuple[str, ...]] = [
         "        self._apart -= both or self._apart\n        self._after = after",
         TESTS + "own",
     ),
-    ("calls beside the batches", FILE, "if not self.for_batches:", "if self.for_batches:", TESTS + "own"),
+    (
+        "calls beside the batches",
+        FILE,
+        "if self.for_batches:\n                    self.trained",
+        "if not self.for_batches:\n                    self.trained",
+        TESTS + "own",
+    ),
     (
         "calls within calls",
         FILE,
@@ -23,9 +29,9 @@ ROWS: list[tuple[str, ...]] = [
     (
         "other batches pass",
         FILE,
-        "return seen == self.mark",
-        "return bool(seen) == bool(self.mark)",
-        TESTS + "give_other_batches",
+        "if seen[number] != found}",
+        "if not seen[number]}",
+        TESTS + "measured_by",
     ),
     (
         "random numbers after going through",
@@ -33,7 +39,7 @@ ROWS: list[tuple[str, ...]] = [
         "            return self.whole.repeat(self._do)\n        finally:\n            Again._within = False\n"
         "            rng.set_all_states(before)",
         "            return self.whole.repeat(self._do)\n        finally:\n            Again._within = False",
-        TESTS + "nothing_once_more",
+        TESTS + "own",
     ),
     (
         "those of an epoch before",
