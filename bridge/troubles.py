@@ -673,6 +673,8 @@ TROUBLES = (
             "[the tutorial](tutorials/training-script.md#going-on-after-it-was-killed) says what may be in it.",
             "Have datasets draw from `np.random`, `random` or `mx.random` (with `thread_pool=True` from `mx.random` alone), whose "
             "numbers are kept.",
+            "A subclass of `mx.io.DataIter` goes through its data from the beginning once more, and may follow from its methods "
+            "and those generators alone. Where more decides its order, give it `state_dict()` and `load_state_dict(state)`.",
             "`Training(..., exact=False)` goes on all the same, to other numbers than those of a run in one piece.",
         ),
     ),
@@ -680,7 +682,7 @@ TROUBLES = (
         "training-unkept",
         "A training keeps less than the program needs",
         "hybrid.core.error.MXNetError",
-        r"^Training: (a Trainer makes|line \d+:|keep)",
+        r"^Training: (a Trainer makes|line \d+:|keep|\w+ (cannot say where it stands|was made in an epoch before))",
         "Training: a Trainer makes a step that it was not given, and whose states would begin anew; wanted all networks and "
         "trainers of the loop: Training(net=[one, other], trainer=[trainer_of_one, trainer_of_other])",
         "`mx.resuming.Training` would go on to other weights than those of a run in one piece: something that the loop uses begins "
@@ -688,6 +690,9 @@ TROUBLES = (
         (
             "Do what the message says: all trainers as `trainer`, `run.enumerate(data)` for `enumerate(run.batches(data))`, "
             "`run.batches(data, other)` for `zip`.",
+            "Iterators of the program's own that have a `reset()` are subclasses of `mx.io.DataIter`, made ahead of the loop over "
+            "epochs or anew in each, or have `state_dict()` and `load_state_dict(state)`: [the tutorial]"
+            "(tutorials/training-script.md#going-on-after-it-was-killed).",
             "What is in `keep` has to be made of numbers, texts, arrays, generators of random numbers and containers of them.",
         ),
     ),
