@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybrid.core.attrs import HALVES
+from hybrid.core.attrs import HALVES, is_float
 
 from .measures import Details
 from .models import BadInput
@@ -24,6 +24,13 @@ RESOLUTION = 1 / 128
 """Of the tensor's largest number that the scale of a slice is at least: times 1e-5 that is what float32 resolves beside it."""
 TIES = "ties"
 """The judge that finds outputs equal which differ by choices between equal numbers alone (ties.py)."""
+
+
+STILL: Mapping[str, str] = {
+    "elements": "is one value everywhere, up to the tolerance",
+    "inputs": "hardly moves between inputs: by less than the tolerance",
+}
+"""Words for what hardly moves, by between what (Difference.still)."""
 
 
 class Tolerance(NamedTuple):
@@ -131,6 +138,9 @@ class Difference:
     """want is one value everywhere: agreement says little."""
     saturated: bool = False
     """want is 0 or 1 everywhere, as a softmax of large scores gives: agreement hides how far the scores are apart."""
+    still: str = ""
+    """Kind of places between which want moves by less than the tolerance, over all runs: "elements", or "inputs"; empty where it
+    moves more."""
 
     compared: bool = True
     """False when the shapes or dtypes differ: then there are no measures."""
@@ -175,6 +185,8 @@ class Difference:
             return "depends on how sums are rounded"
         if self.settled_by == TIES:
             return "depends on which of some numbers that are equal up to rounding is chosen"
+        if self.still:
+            return STILL[self.still]
         return "is one value everywhere" if self.constant else ""
 
     @property
@@ -277,6 +289,16 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
 def _place(flat: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Numbers along each axis of an element that is counted through all."""
     return tuple(int(i) for i in np.unravel_index(int(flat), shape))
+
+
+def is_whole(array: np.ndarray) -> bool:
+    """True for whole numbers, in whatever dtype: MXNet's argmax gives floats."""
+    if array.dtype.kind in "iub":
+        return True
+    if not is_float(array.dtype) or not array.size:
+        return False
+    wide = array.astype(np.float64)
+    return bool(np.isfinite(wide).all() and (wide == np.rint(wide)).all())
 
 
 def distance(got: np.ndarray, truth: np.ndarray) -> float:

@@ -97,6 +97,8 @@ def compile(
     from converters.names import unique
     from hybrid.core.op import Domain, Spec
     from hybrid.formats.files import move, scratch
+    from hybrid.ir.graph import Entry
+    from hybrid.ir.strict import picks
 
     from .domains import numbers_taken
     from .draws import draw
@@ -131,7 +133,12 @@ def compile(
     ]:
         shapes = {n: wanted[n].shape if wanted[n] else None for n in lacking}
         raise SizesWanted({n: as_example(s) for n, s in shapes.items()})
-    known = numbers_taken(opened.native.infer(wanted))
+    inferred = opened.native.infer(wanted)
+    for variable in inferred.graph.variables():  # what a symbol says of its inputs itself
+        name, spec = variable.name, wanted.get(variable.name)
+        if spec is not None and spec.dtype is None:
+            wanted[name] = spec._replace(dtype=inferred.spec(Entry(variable)).dtype)
+    known = numbers_taken(inferred)
     asked = {n: Domain(*ends) for n, ends in (ranges or {}).items()}
     feeds = {**draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed, asked=asked), **arrays}
     complete = native.complete(feeds)
@@ -141,6 +148,9 @@ def compile(
     writer = Writer()
     description = save(bound, ordered, native.inputs, unique(native.outputs), writer, CODE)
     description |= {"files": files, "declared": [*declared], "labels": sorted(labels), "symbol": not opened.is_onnx}
+    arrays_of = dict(zip(native.program.names, ordered))
+    looked = [(p.positions, arrays_of[p.table].shape[p.axis]) for p in picks(native.program.graph)]
+    description["looked"] = [[n, size] for n, size in looked if n in native.inputs]
     with scratch(target.parent) as folder:
         made = folder / target.name
         size = writer.write(made, description)
@@ -209,6 +219,7 @@ class CompiledModel:
         try:
             files, self._declared = mapped.description["files"], frozenset(mapped.description["declared"])
             self._labels = frozenset(mapped.description["labels"])
+            self._looked = [(str(n), int(size)) for n, size in mapped.description["looked"]]
             paths = self._files([name for name, *_ in files], bool(mapped.description["symbol"]))
             same = len(paths) == len(files) and all(map(_is_same, paths, files))
         except (KeyError, TypeError, ValueError) as error:
@@ -255,6 +266,12 @@ class CompiledModel:
         hold_dtypes(self.model if self.model.is_onnx else engine.model, feeds, sources_of(inputs))
         return engine.run(feeds)
 
+    def _outside(self, feeds: Mapping[str, np.ndarray]) -> bool:
+        """True for positions that pick nothing, which the model itself refuses in words."""
+        from hybrid.ir.strict import outside
+
+        return any(outside(feeds[n], size) for n, size in self._looked)
+
     def run(self, inputs: Mapping[str, Any] | str | os.PathLike[str]) -> dict[str, np.ndarray]:
         """Outputs by name. inputs: arrays by name, or an .npz.
 
@@ -271,7 +288,7 @@ class CompiledModel:
             ):  # a label, with which more is an output, or what is unknown there too
                 return self._run_itself(feeds, inputs)
             arrays = self.program.arrange(feeds, self._labels)
-            if arrays is not None:
+            if arrays is not None and not (self._looked and self._outside(feeds)):
                 try:
                     return dict(zip([n for n, _, _ in self.program.gives], self.program.run(arrays)))
                 except NotAlone:

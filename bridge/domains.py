@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from hybrid.core.op import Domain
-from hybrid.ir.graph import Graph, Node
+from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import Inference
+from hybrid.ir.strict import is_strict
 
 
 class Taken(NamedTuple):
@@ -24,6 +25,8 @@ class Taken(NamedTuple):
     """Those that the first operators expect where none has a domain."""
     rows: int = 0
     """Rows of the table that it picks from; 0 where it picks from none."""
+    mask: bool = False
+    """True for ones where something is, and zeros where nothing is: padding."""
 
     def both(self, other: Taken) -> Taken:
         """Numbers that two readers take."""
@@ -31,7 +34,13 @@ class Taken(NamedTuple):
             b if a is None else a if b is None else intersect(a, b)
             for a, b in ((self.domain, other.domain), (self.accepted, other.accepted))
         )
-        return Taken(domain, accepted, self.expected or other.expected, max(self.rows, other.rows))
+        return Taken(
+            domain,
+            accepted,
+            self.expected or other.expected,
+            max(self.rows, other.rows),
+            self.mask or other.mask,
+        )
 
 
 JOINS = ("Concat", "stack", "_npi_concatenate", "_npi_stack")
@@ -53,15 +62,20 @@ def numbers_taken(inference: Inference) -> dict[str, Taken]:
             own = passed if position == 0 or node.op.name in JOINS else None
             if domain is not None:
                 picks = node.op.picks not in ("", name) and domain.integer
-                own = Taken(domain, node.op.accepts(name, ins) or domain, rows=int(domain.high) + 1 if picks else 0)
+                accepted = node.op.accepts(name, ins) or domain
+                if is_strict(node):  # one round is all that it goes
+                    accepted = Domain(-domain.high - 1, domain.high, domain.integer)
+                own = Taken(domain, accepted, rows=int(domain.high) + 1 if picks else 0)
             if own is not None:
                 key = (id(entry.node), entry.index)
                 have = found.get(key)
                 found[key] = own if have is None else have.both(own)
-    first = expected(graph)
+    first, readers = expected(graph), graph.uses()
     out: dict[str, Taken] = {}
     for node in graph.variables():
         own = found.get((id(node), 0), Taken())._replace(expected=first.get(node.name))
+        if own.domain is None and own.expected is None:
+            own = own._replace(mask=_is_mask(node, inference.spec(Entry(node)).dtype, readers))
         out[node.name] = out[node.name].both(own) if node.name in out else own
     return out
 
@@ -143,6 +157,42 @@ def expected(graph: Graph) -> dict[str, Domain]:
     readers = graph.uses()
     found = {v.name: stem_of(readers, v).expects for v in graph.variables()}
     return {name: domain for name, domain in found.items() if domain is not None}
+
+
+BLOCKING = 100
+"""The least that a mask's zeros are multiplied by, so that softmax leaves them out."""
+
+
+def _is_mask(
+    variable: Node, dtype: np.dtype | None, readers: Mapping[tuple[int, int], Sequence[tuple[Node, int]]]
+) -> bool:
+    """True for an input that says where something is: whole numbers that are called a mask, or that are taken from 1 to be
+    multiplied by a large negative number, held against 0 or 1, or made truths."""
+    whole = dtype is not None and dtype.kind in "iu"
+    if whole and "mask" in variable.name.lower():
+        return True
+    left, turned = [(variable, False)], {id(variable)}
+    while left:
+        node, is_turned = left.pop()
+        for reader, position in readers.get((id(node), 0), ()):
+            op = reader.op
+            if op is None or position or id(reader) in turned:
+                continue
+            name, scalar = op.name, float(getattr(op, "scalar", math.nan))
+            if whole and (
+                (name == "Cast" and getattr(op, "dtype", "") == np.bool_) or (name in COMPARED and scalar in (0, 1))
+            ):
+                return True
+            if is_turned and name == "_mul_scalar" and scalar <= -BLOCKING:
+                return True
+            if op.only_moves_data or name == "Cast" or (name == "_rminus_scalar" and scalar == 1 and not is_turned):
+                turned.add(id(reader))
+                left.append((reader, is_turned or name == "_rminus_scalar"))
+    return False
+
+
+COMPARED = ("_equal_scalar", "_not_equal_scalar", "_greater_scalar")
+"""Comparisons that tell a mask's ones from its zeros."""
 
 
 def intersect(a: Domain, b: Domain) -> Domain:

@@ -103,6 +103,8 @@ class _Draw(Numbers):
             return self.real(domain.low, domain.high)
         if like is not None and like.size:
             return self._like(like)
+        if known.mask and self.way.kind == "expected":
+            return self._mask()
         if self.dtype.kind == "b":
             return self._bools()
         return self._integers() if self.dtype.kind in "iu" else self.normal()
@@ -165,6 +167,16 @@ class _Draw(Numbers):
         if self.way.kind == "edges":  # of a mask all that is masked, and nothing
             return np.resize([False, True], self.shape) if self.shape else np.zeros((), bool), "false and true in turns"
         return self.rng.integers(0, 2, self.shape), "true and false"
+
+    def _mask(self) -> tuple[np.ndarray, str]:
+        """Ones, and behind them zeros, as many in each row by lot, and none in the first: no row is padding alone, and what most
+        positions hold counts."""
+        if not self.shape:
+            return np.ones((), np.int64), "a mask of 1"
+        length = self.shape[-1]
+        ones = self.rng.integers(1, max(length, 1) + 1, (*self.shape[:-1], 1))
+        ones.reshape(-1)[:1] = length
+        return np.arange(length) < ones, "a mask of ones and zeros"
 
     def _integers(self) -> tuple[np.ndarray, str]:
         limits, small = np.iinfo(self.dtype), self.dtype.itemsize == 1

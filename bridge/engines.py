@@ -20,7 +20,6 @@ from converters.error import ConversionError
 from converters.names import own_names, unique
 from converters.onnx_types import code_of, dtype_of
 from converters.proto_nodes import reads
-from hybrid import native
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.precision import FLOAT32
@@ -35,7 +34,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.passes.strip_labels import label_names
 
 from . import runtime
-from .compare import FACTOR, coarsest, compare, distance
+from .compare import coarsest
 from .cut import MADE, cut_out, inner_outputs, widened_model
 from .exact import Exact, widen
 from .models import BadInput, Model, missing_words, specs_of_onnx, split_inputs, too_large
@@ -292,28 +291,6 @@ class NativeEngine:
             if node.op is not None:
                 yield from ((e, inference.spec(e)) for e in (Entry(node, i) for i in range(node.num_outputs)))
 
-    def kernels_at_fault(self, feeds: Mapping[str, np.ndarray], given: Arrays | None = None) -> str | None:
-        """A warning when the compiled kernels give other outputs than NumPy does, and are further from float64; None when they are
-        not. given: their outputs, where they were run on these feeds."""
-        complete = self.complete(feeds)
-        known = None if given is None or not {*self.outputs} <= {*given} else [given[n] for n in self.outputs]
-        pairs = list(zip(self.outputs, known or self.program.run(complete), self.run_by_numpy(complete)))
-        wrong = [n for n, got, want in pairs if not compare(n, got, want).equal]
-        if not wrong:
-            return None
-        try:
-            truth = dict(zip(self.outputs, Exact(self.graph, self.model.params).run(complete)))
-        except MXNetError:
-            truth = {}
-        nearer = {n for n, a, b in pairs if n in truth and distance(a, truth[n]) <= FACTOR * distance(b, truth[n])}
-        wrong = [n for n in wrong if n not in nearer]
-        if not wrong:
-            return None
-        return (
-            f"on {', '.join(wrong)} the compiled kernels ({native.level()}) of this engine differ from its own NumPy rules; "
-            "this is a bug in the kernels, not in the model: please report it"
-        )
-
     def precision(self, feeds: Mapping[str, np.ndarray]) -> dict[str, str]:
         inference = self.program.inference(self.complete(feeds))
         found: dict[tuple[int, int], str] = {}
@@ -372,7 +349,7 @@ class NativeEngine:
 
     def run_forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
         graph = self.part(cut, names).graph
-        results = Program(graph, self.model.params, native=False).run(self._part_values(graph, values))
+        results = Program(graph, self.model.params, native=False).run(self.part_values(graph, values))
         return {n: np.array(v) for n, v in zip(names, results)}
 
     def exact(
@@ -385,12 +362,12 @@ class NativeEngine:
     ) -> np.ndarray | None:
         graph = self.part(cut, [name]).graph
         try:
-            return Exact(graph, self.model.params).run(self._part_values(graph, values), jitter, halved)[0]
+            return Exact(graph, self.model.params).run(self.part_values(graph, values), jitter, halved)[0]
         except MXNetError:
             return None
 
     @staticmethod
-    def _part_values(graph: Graph, values: Mapping[str, np.ndarray]) -> Arrays:
+    def part_values(graph: Graph, values: Mapping[str, np.ndarray]) -> Arrays:
         """Values for the variables of a part."""
         names = {n.name: n.name.removeprefix(GIVEN) for n in graph.variables()}
         return {n: values[name] for n, name in names.items() if name in values}

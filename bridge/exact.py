@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -80,20 +80,19 @@ class Exact:
         added: Mapping[tuple[int, int], np.ndarray] | None = None,
     ) -> list[np.ndarray]:
         """The outputs, floats in float64. jitter: (by how many units in the last place of their own dtype all floats that go in are
-        moved at most, seed). halved: casts to half precision do not round either,
-        and what is moved is by units of that. added: to the outputs of nodes, by (id of the node, index), before others read them.
+        moved at most, seed); of several nodes what none of these moves (anchors, which follow from a shape) is moved as well,
+        since whoever folds it stores it in float32, as a parameter. halved: casts to half precision do not round either, and what
+        is moved is by units of that. added: to the outputs of nodes, by (id of the node, index), before others read them.
 
         Raises MXNetError where an operator does not compute in float64."""
         given = {**self.params, **{n: np.asarray(a) for n, a in feeds.items()}}
         inference = self._infer(self.graph, given, self.params)
-        shifted = (
-            {}
-            if jitter is None
-            else {
-                n: perturb(a, *jitter, n, HALF if halved else 0.0) for n, a in given.items() if self._moves(n, a, feeds)
-            }
-        )
-        return self._evaluate(self.graph, inference, {**given, **shifted}, halved, added or {})
+        if jitter is None:
+            return self._evaluate(self.graph, inference, given, halved, added or {})
+        least = HALF if halved else 0.0
+        shifted = {n: perturb(a, *jitter, n, least) for n, a in given.items() if self._moves(n, a, feeds)}
+        unmoved = _Unmoved(given, *jitter, least) if sum(n.op is not None for n in self.graph.nodes) > 1 else None
+        return self._evaluate(self.graph, inference, {**given, **shifted}, halved, added or {}, unmoved)
 
     @staticmethod
     def _moves(name: str, array: np.ndarray, feeds: Mapping[str, np.ndarray]) -> bool:
@@ -106,6 +105,7 @@ class Exact:
         given: Mapping[str, np.ndarray],
         halved: bool,
         added: Mapping[tuple[int, int], np.ndarray],
+        unmoved: _Unmoved | None = None,
     ) -> list[np.ndarray]:
         last = {(id(e.node), e.index): n for n in graph.nodes for e in n.inputs}
         kept = {(id(e.node), e.index) for e in graph.outputs}
@@ -113,15 +113,22 @@ class Exact:
         for node in graph.nodes:
             if node.op is None:
                 values[id(node), 0] = widen(given[node.name])
+                if unmoved is not None:
+                    unmoved.enter(node, values[id(node), 0])
                 continue
             arrays = [values[id(e.node), e.index] for e in node.inputs]
-            for i, result in enumerate(self._apply(node, arrays, inference, halved)):
+            results = [widen(r) for r in self._apply(node, arrays, inference, halved)]
+            if unmoved is not None:
+                results = unmoved.follow(node, arrays, results, lambda a, n=node: self._apply(n, a, inference, halved))
+            for i, result in enumerate(results):
                 extra = added.get((id(node), i))
-                values[id(node), i] = widen(result) if extra is None else widen(result) + extra
+                values[id(node), i] = result if extra is None else result + extra
             for entry in node.inputs:
                 key = id(entry.node), entry.index
                 if last[key] is node and key not in kept:
                     values.pop(key, None)
+                    if unmoved is not None:
+                        unmoved.values.pop(key, None)
         return [values[id(e.node), e.index] for e in graph.outputs]
 
     def _apply(
@@ -159,6 +166,45 @@ class Exact:
         names = [n.name for n in graph.variables()]
         dtypes = {n: SINGLE if given[n].dtype == DOUBLE else given[n].dtype for n in names}
         return infer(graph, {n: given[n].shape for n in names}, dtypes, default_dtype=SINGLE, values=constants)
+
+
+class _Unmoved:
+    """A run beside one whose inputs are moved, in which nothing is: what is the same in both follows from none of them."""
+
+    def __init__(self, given: Mapping[str, np.ndarray], units: float, seed: int, least: float):
+        self.given, self.units, self.seed, self.least = given, units, seed, least
+        self.values: dict[tuple[int, int], np.ndarray] = {}
+
+    def enter(self, node: Node, moved: np.ndarray) -> None:
+        """Keep what a variable holds here; moved: what it holds there."""
+        own = widen(self.given[node.name])
+        self.values[id(node), 0] = moved if np.array_equal(own, moved) else own  # so that weights are held once
+
+    def follow(
+        self,
+        node: Node,
+        arrays: Sequence[np.ndarray],
+        results: list[np.ndarray],
+        compute: Callable[[list[np.ndarray]], Sequence[np.ndarray]],
+    ) -> list[np.ndarray]:
+        """The results of a node there, of arrays; those moved that are the same here. compute: the node."""
+        own = [self.values[id(e.node), e.index] for e in node.inputs]
+        here = results if all(a is b for a, b in zip(own, arrays)) else [widen(r) for r in compute(own)]
+        out = []
+        for i, (moved, before) in enumerate(zip(results, here)):
+            self.values[id(node), i] = before
+            if _is_stored(moved) and np.array_equal(moved, before, equal_nan=True):
+                moved = perturb(moved, self.units, self.seed, f"{node.name} {i}", self.least)
+            out.append(moved)
+        return out
+
+
+def _is_stored(array: np.ndarray) -> bool:
+    """True for floats of which float32 may hold others: whole numbers are the same there. Large arrays are left as they are."""
+    if not is_float(array.dtype) or array.size > JITTERED:
+        return False
+    with np.errstate(invalid="ignore"):
+        return bool((np.isfinite(array) & (array != np.rint(array))).any())
 
 
 def perturb(array: np.ndarray, units: float, seed: int, name: str, least: float = 0.0) -> np.ndarray:

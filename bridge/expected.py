@@ -16,7 +16,7 @@ from hybrid.core.shapes import show
 from hybrid.passes.strip_labels import label_names
 
 from .answers import first_that_runs
-from .cases import make_case, may_be_one, pair_outputs, refuse_random, taken
+from .cases import make_case, may_be_one, refuse_random, taken
 from .compare import TOLERANCES, Difference, Tolerance, coarsest, compare, one_winner
 from .conditioning import reaches, truth_of
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine, called
@@ -24,6 +24,7 @@ from .faces.notebook import listener
 from .inputs import Feeds, Inputs, as_specs
 from .layers import without_rounding
 from .models import BadInput, Model
+from .movement import ranked_otherwise, with_movement
 from .recorded import RecordedRun, Recording, feeds_of, hashes
 from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
 from .scripts.plain_draws import MADE_UP
@@ -119,16 +120,16 @@ def hold_sizes_taken(recording: Recording, specs: Mapping[str, Spec], axes: Mapp
         raise BadInput(*problems)
 
 
-def check_pairs(
-    recording: Recording, engine: Engine, names: Mapping[str, str] | None = None, *, cut: bool = False
-) -> None:
-    """Raise BadInput, before anything is run, where the recording's inputs or outputs are not those of the engine's model. names,
-    cut: as hold_against takes them."""
-    recorded_cases(recording, engine, names)
-    for each in recording.runs:
-        heads = {n: each.outputs[n] for n in recording.facts.get("outputs", ()) if n in each.outputs} or each.outputs
-        if not set(engine.outputs) <= set(each.outputs):
-            _pair(recording, heads, dict.fromkeys(engine.outputs, np.empty(0)), engine, cut)
+def check_pairs(recording: Recording, *engines: tuple[Engine, Mapping[str, str] | None], cut: bool = False) -> None:
+    """Raise BadInput, before anything is run, where the recording's inputs or outputs are not those of the engines' models.
+    engines: each with its names of the recording's inputs. cut: as hold_against takes it."""
+    for engine, names in _held(recording, engines):
+        if _recorded_within(recording, engine):
+            continue
+        recorded_cases(recording, engine, names)
+        for each in recording.runs:
+            if not set(engine.outputs) <= set(each.outputs):
+                _pair(recording, _heads(recording, each), dict.fromkeys(engine.outputs), engine, cut)
 
 
 def taken_by(model: Model) -> list[str]:
@@ -196,18 +197,26 @@ def hold_against(
     names: Mapping[str, str] | None = None,
     tolerance: Tolerance | None = None,
     cut: bool = False,
+    who: str = "the model",
     progress: Progress | None = None,
 ) -> VerifyResult:
-    """Run an engine on a recording's inputs and compare every output that was recorded.
+    """Run an engine on a recording's inputs and compare every output that was recorded; those that are inside the model by their
+    names are compared there.
 
-    cut: the outputs are others than the whole model has, so that their place tells nothing.
+    cut: the outputs are others than the whole model has, so that their place tells nothing. who: the model in notes.
     Without a tolerance numbers are held to the precision that the model computes in; where that is not met, float64 says whether
     both are as near to the truth of this network as float32 comes. Raises BadInput and EngineError."""
     tell = listener(progress)
     refuse_random(engine)
+    within = _recorded_within(recording, engine)
+    if within:
+        engine, cut = _cut_at(engine, within, recording), True
+        names = {n: m for n, m in (names or {}).items() if m in taken(engine)}
     cases = recorded_cases(recording, engine, names)
     runs, worst, run_of, warnings = [], {}, {}, _other_files(recording, engine)
+    held: list[tuple[Case, RecordedRun]] = []
     layers: list[Layer] = []
+    inside = ""
     for case, each in zip(cases, recording.runs):
         tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
         answer, why = first_that_runs(engine.label, case, lambda c: engine.run(c.feeds), {})
@@ -215,7 +224,11 @@ def hold_against(
             warnings.append(f"the recorded draw of {case.kind} was left out: {why}")
             continue
         got = answer[1]
-        heads = {n: each.outputs[n] for n in recording.facts.get("outputs", ()) if n in each.outputs} or each.outputs
+        heads = _heads(recording, each)
+        if within:
+            lacking = [n for n in heads if n not in within]
+            warnings += [f"{', '.join(lacking)}: recorded, and not in {who}; not compared"] if lacking else []
+            heads = {n: heads[n] for n in within if n in heads}
         if set(got) <= set(each.outputs):  # cut there, for instance
             heads = {n: each.outputs[n] for n in got}
         pairs, alone = _pair(recording, heads, got, engine, cut)
@@ -225,12 +238,17 @@ def hold_against(
         if len(heads) < len(each.outputs) and not layers:
             tell("comparing what is inside")
             layers = _inside(each, engine, case, {b for _, b in pairs}, tolerance)
+            inside = _told_inside(layers, len(each.outputs) - len(pairs), who)
+        held.append((case, each))
         run = {"shapes": case.shapes, "seed": None, "kind": case.kind, "inputs": case.described()}
         runs.append({**run, "differences": [d.as_dict() for d in differences]})
         for d in differences:
             if d.name not in worst or _counts(d) > _counts(worst[d.name]):
                 worst[d.name], run_of[d.name] = d, len(runs) - 1
     found = tuple(replace(d, winner=one_winner(n, runs)) for n, d in worst.items())
+    if all(d.equal for d in found):
+        found = tuple(_with_movement(d, held, tolerance) for d in found)
+        warnings += ranked_otherwise([d.name for d in found if not d.constant], runs)
     faults = [x for x in layers if x.local is not None and not x.local.equal]
     parted = faults or [x for x in layers if x.accumulated is not None and not x.accumulated.equal]
     little = tuple(f"{d.name} {words}" for d in found if d.equal and (words := _little(d)))
@@ -256,11 +274,19 @@ def hold_against(
         run_of=run_of,
         divergence=_divergence(parted[0]) if parted and verdict == "not equivalent" else None,
         faults=tuple(dict.fromkeys(x.node for x in faults)),
-        inner=len(layers),
+        recorded=(inside,) if inside else (),
         little=little,
         layers=tuple(layers),
         warnings=tuple(dict.fromkeys(warnings)),
     )
+
+
+def _with_movement(
+    difference: Difference, held: Sequence[tuple[Case, RecordedRun]], tolerance: Tolerance | None
+) -> Difference:
+    """The difference of a recorded output, saying whether that hardly moves."""
+    known = [(case.feeds, each.outputs[difference.name]) for case, each in held if difference.name in each.outputs]
+    return with_movement(difference, [f for f, _ in known], [a for _, a in known], tolerance)
 
 
 def _inside(
@@ -300,31 +326,77 @@ def _little(difference: Difference) -> str:
     return "depends on how sums are rounded" if difference.settled_by == ROUNDING else difference.little
 
 
+def _heads(recording: Recording, run: RecordedRun) -> Arrays:
+    """Outputs of a run that were asked for, without what was recorded inside the network besides."""
+    return {n: run.outputs[n] for n in recording.facts.get("outputs", ()) if n in run.outputs} or run.outputs
+
+
+def _has_some(recording: Recording, engine: Engine) -> bool:
+    """True where a model has recorded outputs by their names, as outputs or inside."""
+    known = {*engine.outputs, *(t.name for t in engine.inner_tensors())}
+    return not known.isdisjoint(_heads(recording, recording.runs[0]))
+
+
+def _held(
+    recording: Recording, engines: Sequence[tuple[Engine, Mapping[str, str] | None]]
+) -> list[tuple[Engine, Mapping[str, str] | None]]:
+    """The engines that are held against a recording: all, but where one has recorded tensors inside, and places tell nothing, those
+    that have some by their names."""
+    if not any(_recorded_within(recording, engine) for engine, _ in engines):
+        return [*engines]
+    return [(engine, names) for engine, names in engines if _has_some(recording, engine)]
+
+
+def _recorded_within(recording: Recording, engine: Engine) -> list[str]:
+    """Recorded outputs that a model has by their names, where some of them are inside it; none where its outputs, or their places,
+    tell which are which."""
+    names = list(_heads(recording, recording.runs[0]))
+    inside = {t.name for t in engine.inner_tensors()}
+    if all(n in engine.outputs or n not in inside for n in names):
+        return []
+    return [n for n in names if n in engine.outputs or n in inside]
+
+
+def _cut_at(engine: Engine, names: list[str], recording: Recording) -> Engine:
+    """The engine of the same model cut at these tensors. Raises BadInput."""
+    model = engine.model.select(names)
+    return type(engine)(model) if isinstance(engine, OnnxEngine) else NativeEngine(model, specs_of(recording))
+
+
 def _pair(
-    recording: Recording, want: Arrays, got: Arrays, engine: Engine, cut: bool
+    recording: Recording, want: Arrays, got: Mapping[str, np.ndarray | None], engine: Engine, cut: bool
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """Recorded outputs with the model's: by name, else by position; and what is to be said of those left over. Raises BadInput."""
-    if set(want) <= set(got):
-        alone = [n for n in got if n not in want]
-        return [(n, n) for n in want], [
-            f"{', '.join(alone)}: not in {recording.label}, and not compared"
-        ] if alone else []
-    inside = {t.name for t in engine.inner_tensors()} - set(got)
-    inner = [n for n in want if n in inside and n not in got]
-    if inner and not cut:
-        raise BadInput(
-            f"no output {', '.join(inner)} in {called(engine.model)}, which makes that inside, and {recording.label} is of it; "
-            f'compare it there (--outputs {inner[0]}, or outputs = ["{inner[0]}"] in gluonnx.toml)'
-        )
-    try:
-        if cut:
-            raise BadInput
-        return pair_outputs(list(want), list(got)), []
-    except BadInput:
+    """Recorded outputs with the model's: by name; those whose names the model does not have by position, where as many are left and
+    the shapes fit. Also what is to be said of it, and of those left over. got: None where it has not been run. Raises BadInput."""
+    rest, others = [n for n in want if n not in got], [n for n in got if n not in want]
+    same = [(n, n) for n in want if n in got]
+    if not rest:
+        return same, [f"{', '.join(others)}: not in {recording.label}, and not compared"] if others else []
+    places = list(zip(rest, others))
+    apart = [
+        f"{a} {show(want[a].shape)} and {b} {show(made.shape)}"
+        for a, b in places
+        if (made := got[b]) is not None and want[a].shape != made.shape
+    ]
+    if cut or apart or len(rest) != len(others):
+        shapes = f"; of other shapes in the same places are {', '.join(apart)}" if apart and not cut else ""
         raise BadInput(
             f"{recording.label} has {len(want)} output(s) ({', '.join(want)}), and {called(engine.model)} gives {len(got)} "
-            f"({', '.join(got)}); record those of this model, or cut it at the ones that were recorded (--outputs)"
-        ) from None
+            f"({', '.join(got)}){shapes}; record those of this model, or cut it at the ones that were recorded (--outputs)"
+        )
+    placed = dict(places)
+    said = ", ".join(f"{a} with {b}" for a, b in placed.items())
+    return [(n, placed.get(n, n)) for n in want], [f"{said}: recorded under another name, and paired by place"]
+
+
+def _told_inside(layers: Sequence[Layer], recorded: int, who: str) -> str:
+    """A sentence for recorded tensors inside: how many there are, and how many agree. recorded: how many, beside the outputs."""
+    off = [x for x in layers if x.accumulated is not None and not x.accumulated.equal]
+    wrong = [x for x in off if x.local is not None and not x.local.equal]
+    said = f"{len(layers)} of {recorded} tensors inside that were recorded are in {who} too: {len(layers) - len(off)} agree"
+    if len(off) > len(wrong):
+        said += f", {len(off) - len(wrong)} are further apart than the tolerance, and their nodes alone are not"
+    return said + (f", {len(wrong)} do not, nor do their nodes given what was recorded" if wrong else "")
 
 
 def _compare(
@@ -438,16 +510,26 @@ def with_recording(
     recording: its inputs have the left one's names. names: the right one's names of these, where they are others. cut: as
     hold_against takes it. first: False where the left one is held to the recording by itself."""
     told: Any = {"tolerance": tolerance, "cut": cut, "progress": progress}
-    sides = {"first": hold_against(recording, left, **told)} if first else {}
-    sides["second"] = hold_against(recording, right, names=names, **told)
+    engines: dict[str, tuple[Engine, Mapping[str, str] | None]] = {"first": (left, None)} if first else {}
+    engines["second"] = right, names
+    held_against = _held(recording, [*engines.values()])
+    sides = {
+        side: hold_against(recording, engine, names=own, who=f"the {side} model", **told)
+        for side, (engine, own) in engines.items()
+        if (engine, own) in held_against
+    }
     wrong = [each.verdict == "not equivalent" for each in sides.values()]
-    notes = []
-    if first and all(wrong) and pair.verdict != "not equivalent":
+    notes = [
+        f"the {side} model has nothing of what {recording.label} holds by its name: only the other is held against it"
+        for side in engines
+        if side not in sides
+    ]
+    if len(wrong) == 2 and all(wrong) and pair.verdict != "not equivalent":
         notes.append(
             f"both models agree with each other and not with {recording.label}: they share what they read otherwise than whoever "
             "recorded it"
         )
-    elif first and wrong[0] != wrong[1]:
+    elif len(set(wrong)) == 2:
         right_one, other = ("second", "first") if wrong[0] else ("first", "second")
         notes.append(f"the {right_one} model gives what was recorded in {recording.label}, and the {other} does not")
     held, run_of, before = [], dict(pair.run_of), len(pair.runs)
@@ -457,7 +539,7 @@ def with_recording(
             held.append(replace(d, name=name))
             run_of[name] = before + r.run_of[d.name]
         before += len(r.runs)
-    here = next((r for r in sides.values() if r.divergence is not None), sides["second"])
+    here = next((r for r in sides.values() if r.divergence is not None), next(iter(sides.values())))
     return replace(
         pair,
         divergence=pair.divergence or here.divergence,
@@ -467,8 +549,11 @@ def with_recording(
         runs=(*pair.runs, *(run for r in sides.values() for run in r.runs)),
         differences=(*pair.differences, *held),
         run_of=run_of,
+        recorded=tuple(words for r in sides.values() for words in r.recorded),
         little=tuple(dict.fromkeys((*pair.little, *(words for r in sides.values() for words in r.little)))),
-        warnings=tuple(dict.fromkeys((*notes, *pair.warnings, *(w for r in sides.values() for w in r.warnings)))),
+        warnings=tuple(
+            dict.fromkeys((*notes, *pair.warnings, *(words for r in sides.values() for words in r.warnings)))
+        ),
     )
 
 

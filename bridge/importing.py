@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ from .recorded import Recording, load_recording
 from .renaming import new_node_names, rename_nodes
 from .resizing import asked_for
 from .result import Progress, VerifyResult, with_names, with_warnings
+from .sharing import shared_weights
 from .unsigned import unsigned_of
 from .upgrading import OLDEST, CannotUpgrade, upgraded
 
@@ -92,6 +93,8 @@ class ImportResult(Verified):
     """Remarks on the model and on the verification."""
     seconds: dict[str, float]
     """By step: read, import, write, verify."""
+    shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Nodes that read one parameter, by the name of each that several do: to freeze it for one freezes it for all."""
 
 
 def import_onnx(
@@ -234,6 +237,7 @@ def import_onnx(
         bytes=sum(Path(f).stat().st_size for f in files) or sum(a.nbytes for a in found.params.values()),
         repairs=(*found.repairs, *changes),
         mxnet=tuple(not_in_mxnet(found.graph, found.params)),
+        shared=shared_weights(found.graph, found.params),
         verified=result is not None,
         witness="".join(witnesses),
         verification=result,

@@ -9,7 +9,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -106,8 +106,12 @@ def parse_dynamic(texts: Iterable[str], words: Sequence[str] = ()) -> dict[str, 
                 )
                 break
             if not name or match is None or not match[2].isidentifier():
+                bare = text.isidentifier() and text not in words and bool(words)
                 also = "".join(f", or {word}" for word in words)
-                problems.append(f"dynamic {text!r}: wanted NAME:AXIS=LABEL,..., such as data:0=batch{also}")
+                why = f"; {' and '.join(words)} alone may stand without axes" if bare else ""
+                problems.append(
+                    f"dynamic {text!r}: wanted NAME:AXIS=LABEL,..., such as data:{f'1={text}' if bare else '0=batch'}{also}{why}"
+                )
                 break
             label = out.setdefault(name, {}).setdefault(int(match[1]), match[2])
             if label != match[2]:
@@ -231,6 +235,20 @@ def loaded(inputs: Given | None, model: Model) -> Inputs:
     if isinstance(inputs, str | os.PathLike):
         return load_feeds(inputs, names_to_fill(model))
     return inputs or {}
+
+
+def in_old_names(values: Mapping[str, Any], rename: Mapping[str, str], inputs: Collection[str]) -> Mapping[str, Any]:
+    """Values by name of input, of which those that are given by the name that an input is to get are by the one that it has."""
+    old = {new: name for name, new in rename.items() if name in inputs and new not in inputs}
+    if not any(n in old for n in values):
+        return values
+    both = [n for n in values if n in old and old[n] in values]
+    if both:
+        raise BadInput(*(f"{old[n]} and {n} are one input (rename), and both are given" for n in both))
+    found = {old.get(n, n): v for n, v in values.items()}
+    return (
+        Feeds(found, {old.get(n, n): f for n, f in sources_of(values).items()}) if isinstance(values, Feeds) else found
+    )
 
 
 OF_ZIP = (zipfile.BadZipFile, zlib.error, struct.error)

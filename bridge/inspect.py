@@ -43,6 +43,7 @@ from .pipeline.detections import rows_of
 from .pipeline.labels import labels_of
 from .provenance import read_facts
 from .settle import with_sizes_beside
+from .sharing import shared_weights
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,9 @@ class InspectResult:
 
     classes: tuple[str, ...] = ()
     """Names of the classes that an ONNX file carries (see pipeline/labels.py)."""
+
+    shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Nodes that read one parameter, by the name of each that several do; of an ONNX model those of what it imports to."""
 
     detections: tuple[str, ...] = ()
     """Outputs that hold rows of detections: class (-1: none), score, left, top, right, bottom."""
@@ -313,10 +317,12 @@ def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
     problems: Sequence[converters.Problem] = ()
     mxnet: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
+    shared: dict[str, tuple[str, ...]] = {}
     fallbacks = None
     try:
         found = converters.import_model(model.path if model.path is not None else proto)
         mxnet, repairs = tuple(not_in_mxnet(found.graph, found.params)), found.repairs
+        shared = shared_weights(found.graph, found.params)
         native = Model(model.name, found.graph, found.params)
         given, declared = as_specs(inputs)[0], specs_of_onnx(proto)
         wanted = in_own_dtypes({n: given.get(n, s) for n, s in declared.items()}, declared)
@@ -340,6 +346,7 @@ def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
         problems=tuple(problems),
         checked="whole",
         mxnet=mxnet,
+        shared=shared,
         repairs=repairs,
         fallbacks=fallbacks,
         provenance=read_facts(proto),
@@ -399,6 +406,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         problems=tuple(problems),
         checked=checked,
         mxnet=tuple(not_in_mxnet(graph, model.params)),
+        shared=shared_weights(graph, model.params),
         fallbacks=fallbacks,
         left_out=dict(model.left_out),
         detections=tuple(rows_of(model)),

@@ -25,9 +25,11 @@ from .conditioning import carried, explained, native_of, reaches, truth_of
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine
 from .faces.notebook import listener
 from .half import HalfEngine
+from .kernels import kernels_at_fault
 from .layers import study
 from .locate import first_divergence
 from .models import BadInput, Model
+from .movement import INPUTS, follows, ranked_otherwise, with_movement
 from .nodewise import Exercised, NodewiseResult, is_quantized, look_closer, node_by_node, rounds_to_integers
 from .paths import listed
 from .result import Case, Divergence, Progress, VerifyResult, with_warnings
@@ -109,6 +111,9 @@ class _Trial:
             if wrong and failed is None:
                 failed = index
         worst = {n: dataclasses.replace(d, winner=one_winner(n, runs)) for n, d in worst.items()}
+        if failed is None:
+            worst = {n: self._with_movement(d) for n, d in worst.items()}
+            self.warnings += ranked_otherwise([n for n, d in worst.items() if not d.constant], runs)
         little = self._little(list(worst.values()))
         self._tiny(runs)
         if failed is not None:
@@ -166,9 +171,7 @@ class _Trial:
     def _decide(self, index: int, want: Arrays, got: Arrays) -> list[Difference]:
         """The differences of all outputs of a case, settled as far as they can be."""
         case = self.cases[index]
-        precision = {} if self.tolerance else self.reference.precision(case.feeds)
-        key = 0 if self.reference is self.left else 1
-        limits = {p[0]: self.tolerance or TOLERANCES.get(precision.get(p[key], "")) for p in self.pairs}
+        limits = self._limits(case)
         if self.tolerance is None:  # half precision before them does not make whole numbers less exact
             limits |= {n: None for n in limits if not is_float(want[n].dtype)}
         differences = [compare(a, got[b], want[a], limits[a]) for a, b in self.pairs]
@@ -186,6 +189,24 @@ class _Trial:
         if inner.hidden:  # an engine of another make, whose nodes have nothing to say for it
             return self._by_float64(case, differences, want, got, alone=True)
         return self._accept_rounding(index, differences, want, got)
+
+    def _limits(self, case: Case) -> dict[str, Tolerance | None]:
+        """Tolerances of the outputs; None for that of their dtype."""
+        precision = {} if self.tolerance else self.reference.precision(case.feeds)
+        key = 0 if self.reference is self.left else 1
+        return {p[0]: self.tolerance or TOLERANCES.get(precision.get(p[key], "")) for p in self.pairs}
+
+    def _with_movement(self, difference: Difference) -> Difference:
+        """The difference of an output, saying whether that hardly moves on the left side."""
+        name = difference.name
+        known = [(case, want[name]) for case, want in zip(self.cases, self._wanted) if name in want]
+        limits = self._limits(known[0][0]).get(name)
+        found = with_movement(difference, [c.feeds for c, _ in known], [a for _, a in known], limits)
+        if found.still == INPUTS:
+            other = dict(self.pairs).get(name, name)
+            if not (follows(self.left, name) and follows(self.right, other)):
+                return difference
+        return found
 
     def _inspect(self, index: int) -> None:
         """Compare a case node by node."""
@@ -216,7 +237,7 @@ class _Trial:
         if any(map(rounds_to_integers, protos)):
             self.warnings.append(
                 f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}); each of its "
-                f"{len(self.inner[index].compared)} tensors is the same when computed from the same inputs"
+                f"{len(self.inner[index].compared)} tensors is the same when computed from the same inputs{self._in_run(case)}"
             )
             return [d if d.equal else d.accept("node by node") for d in out]
         if any(isinstance(e, OnnxEngine) and not e.plain for e in (self.left, self.right)):
@@ -228,7 +249,7 @@ class _Trial:
             if all(d.equal for d in unfused):
                 note = (
                     "both agree with onnxruntime's graph optimizations off; with them on, fused nodes round elsewhere "
-                    f"({worst.name}: {worst.reason})"
+                    f"({worst.name}: {worst.reason}){self._in_run(case)}"
                 )
                 half = any(self.reference.precision(case.feeds).values())
                 if half or any(map(is_quantized, protos)):
@@ -278,7 +299,7 @@ class _Trial:
                     continue
                 self.warnings.append(
                     f"{d.name}: {d.reason}; that is what {other.label} rounds at {nodes}, which this network magnifies: float64 "
-                    "with that rounding in it gives the same"
+                    f"with that rounding in it gives the same{self._in_run(case)}"
                 )
                 out[i] = d.accept("float64")
         return out
@@ -294,8 +315,13 @@ class _Trial:
             theirs = {**inner.pairs_from(self.left), **dict(self.pairs)}
             precision = {a: precision.get(b, "") for a, b in theirs.items()}
         out, choices = settle_ties(self.left, self.right, case, inner, self.pairs, differences, results, precision)
-        self.warnings += [c.words for c in choices]
+        self.warnings += [f"{c.words}{self._in_run(case)}" for c in choices]
         return out
+
+    def _in_run(self, case: Case) -> str:
+        """Words for the run that a note is of, where there are others: a node may be right in one and wrong in another."""
+        number = next((i for i, each in enumerate(self.cases, 1) if each is case), 0)
+        return f" (run {number}, {case.kind})" if number and len(self.cases) > 1 else ""
 
     @staticmethod
     def _limit(difference: Difference) -> Tolerance | None:
@@ -330,12 +356,13 @@ class _Trial:
             if found.small:  # beside other channels only
                 out.append(d.accept("float64"))
             elif not found.blunt:
-                self.warnings.append(f"rounding grows in this network: {far}")
+                self.warnings.append(f"rounding grows in this network: {far}{self._in_run(case)}")
                 out.append(d.accept("float64"))
             elif alone:
                 out.append(d.refuse(f"{d.reason}; rounding alone decides here: {far}"))
             else:
-                self.warnings.append(f"rounding alone decides here: {far}; every node is right by itself")
+                note = f"rounding alone decides here: {far}; every node is right by itself{self._in_run(case)}"
+                self.warnings.append(note)
                 out.append(d.accept("node by node"))
         return out
 
@@ -399,7 +426,7 @@ class _Trial:
             why = inner.problem or "every tensor inside that both have is the same"
             self.warnings.append(f"no node is named: {why}")
         for engine, given in ((self.left, self._wanted[failed]), (self.right, self._got[failed])):
-            fault = engine.kernels_at_fault(case.feeds, given) if isinstance(engine, NativeEngine) else None
+            fault = kernels_at_fault(engine, case.feeds, given) if isinstance(engine, NativeEngine) else None
             if fault is not None:
                 self.warnings.append(fault)
 

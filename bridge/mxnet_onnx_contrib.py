@@ -3,7 +3,9 @@ file."""
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from converters.importer import from_onnx
@@ -14,10 +16,17 @@ from hybrid.ndarray import NDArray
 
 from .models import BadInput, open_model
 from .mxnet_onnx import export_model
+from .sharing import shared_weights, shared_words
 
 __all__ = ["export_model", "get_model_metadata", "import_model", "import_to_gluon"]
 mx2onnx = onnx2mx = sys.modules[__name__]
 """The packages of MXNet that these functions come from, or came from before 1.9."""
+
+
+def _log_shared(made: symbol.Symbol, arguments: Mapping[str, NDArray]) -> None:
+    """Log which parameters several nodes share: what freezes one for a layer freezes it for all."""
+    for line in shared_words(shared_weights(made.graph, arguments)):
+        logging.getLogger(__name__).info("shared: %s", line)
 
 
 def import_model(model_file: Any) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
@@ -37,7 +46,9 @@ def import_model(model_file: Any) -> tuple[symbol.Symbol, dict[str, NDArray], di
     >>> net.eval(data=mx.nd.ones((1, 3)), **arguments)[0].asnumpy()
     array([[6. , 1.5]], dtype=float32)
     """
-    return from_onnx(model_file)
+    found = from_onnx(model_file)
+    _log_shared(found[0], found[1])
+    return found
 
 
 def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
@@ -57,6 +68,7 @@ def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
     array([[6. , 1.5]], dtype=float32)
     """
     out, arguments, auxiliary = from_onnx(model_file)
+    _log_shared(out, arguments)
     given = {**arguments, **auxiliary}
     # in the model's order, which is not always that in which the graph reads them
     order = [i.name for i in open_model(model_file).proto.graph.input]  # type: ignore[union-attr]  # it is a file of ONNX

@@ -32,6 +32,7 @@ from .printable import clean, printable
 from .recorded import Recording, own_version
 from .result import VerifyResult
 from .serving.deploy import DeployResult
+from .sharing import shared_words
 from .targets.deployed import AGREES, FITS, Outcome
 
 __all__ = ["PLAIN"]
@@ -125,11 +126,18 @@ def _left_out(outputs: Mapping[str, Sequence[str]]) -> str:
     return f"{', '.join(outputs)} ({'need' if len(outputs) > 1 else 'needs'} {', '.join(labels)})"
 
 
+def _told(found: Mapping[str, Any]) -> str:
+    """The dtype of an input or output where it is not what nearly all have."""
+    dtype = found.get("dtype") or "float32"
+    return "" if dtype == "float32" else f"{dtype} "
+
+
 def convert_brief(result: ConvertResult) -> Page:
     """The result of convert in a line for each thing: what was read, inputs and outputs, notes, what was compared, the verdict."""
     result = clean(result)
     sides = [
-        listed((f"{n} {shape(s.get('shape'))}" for n, s in part.items()), 3) for part in (result.inputs, result.outputs)
+        listed((f"{n} {_told(s)}{shape(s.get('shape'))}" for n, s in part.items()), 3)
+        for part in (result.inputs, result.outputs)
     ]
     read = list(result.read)
     if len(read) > 1 and Path(read[0]) in Path(read[1]).parents:  # an archive, and what is in it
@@ -168,11 +176,12 @@ def import_table(result: ImportResult) -> Page:
     """The result of import as a short table."""
     result = clean(result)
     rows = [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
+    rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
     rows += [
-        ("outputs", ", ".join(result.outputs)),
         ("operators", _counts(result.operators)),
         ("opset", str(result.opset)),
         ("parameters", f"{result.parameters:,}"),
+        *_shared(result.shared),
         ("in MXNet 1.9.1", _loads(result.mxnet)),
         ("seconds", ", ".join(f"{k} {v:.2f}" for k, v in result.seconds.items())),
     ]
@@ -182,6 +191,11 @@ def import_table(result: ImportResult) -> Page:
         parts += [Line(""), Brief(result.verification)]
     parts += _notes(result.warnings)
     return _page(result, parts, f" to {result.witness}")
+
+
+def _shared(shared: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Rows for weights that several nodes share."""
+    return [("shared" if not i else "", line) for i, line in enumerate(shared_words(shared))]
 
 
 def compile_table(result: CompileResult) -> Page:
@@ -262,6 +276,7 @@ def inspect_table(result: InspectResult) -> Page:
         rows.append(("labels", f"{', '.join(result.labels)} (not read at inference)"))
     rows += [
         ("parameters", f"{result.parameters:,} ({_size(result.parameter_bytes)}; {_counts(result.dtypes)})"),
+        *_shared(result.shared),
         ("operators", _counts(result.operators)),
     ]
     rows.append(("in MXNet 1.9.1", _loads(result.mxnet)))

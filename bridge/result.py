@@ -136,6 +136,8 @@ class VerifyResult:
     """The same with what is known of each, in order."""
     inner: int = 0
     """Number of tensors that were computed by both from the same values."""
+    recorded: tuple[str, ...] = ()
+    """Sentences for tensors inside that were recorded too: how many of them a model has, and how many agree."""
     little: tuple[str, ...] = ()
     """Outputs whose agreement says little by itself, and why."""
     unreached: tuple[str, ...] = ()

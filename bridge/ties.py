@@ -1,9 +1,9 @@
 """Choices that rounding decides: the place of the largest of two numbers that are equal up to rounding.
 
-What an argmax, a ranking, a comparison or a cast to whole numbers gives jumps where its inputs move by a rounding. So outputs may
-differ by whole steps though both sides are right. Two sides made the same choice as far as anybody can tell where each node gives
-the same from the same values (nodewise.py) and the numbers that were chosen from agree: then the outputs are compared once more, as
-they are when the second side chooses as the first did."""
+What an argmax, a ranking, a comparison or a cast to whole numbers gives jumps where its inputs move by a rounding; so do rows that
+are put in order or suppressed by the numbers in them. So outputs may differ by whole steps though both sides are right. Two sides
+made the same choice as far as anybody can tell where each node gives the same from the same values (nodewise.py) and the numbers
+that were chosen from agree: then the outputs are compared once more, as they are when the second side chooses as the first did."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 
-from .compare import TIES, TOLERANCES, Difference, Tolerance, compare
+from .compare import TIES, TOLERANCES, Difference, Tolerance, compare, is_whole
 from .conditioning import WITNESSED, moved, reach
 from .engines import Arrays, Engine, EngineError, NativeEngine, Tensor, in_groups
 from .nodewise import EXPOSED_BYTES, NodewiseResult
@@ -41,16 +41,6 @@ class Choice(NamedTuple):
             f"{self.count} of {self.size} numbers of {self.tensor.name} ({self.tensor.operator}) are chosen otherwise; those{of} "
             "that they are chosen from agree up to rounding"
         )
-
-
-def is_whole(array: np.ndarray) -> bool:
-    """True for whole numbers, in whatever dtype: MXNet's argmax gives floats."""
-    if array.dtype.kind in "iub":
-        return True
-    if not is_float(array.dtype) or not array.size:
-        return False
-    wide = array.astype(np.float64)
-    return bool(np.isfinite(wide).all() and (wide == np.rint(wide)).all())
 
 
 def settle_ties(
@@ -84,7 +74,7 @@ class _Search:
     near: dict[str, bool] = field(default_factory=dict)
     """By tensor of floats whether both sides' agree."""
     chosen: dict[str, np.ndarray] = field(default_factory=dict)
-    """Whole numbers of the left side that are others on the right."""
+    """Whole numbers of the left side that are others on the right, and what it puts in order (rows) in another one."""
     counts: dict[str, int] = field(default_factory=dict)
 
     def settle(
@@ -126,6 +116,7 @@ class _Search:
     def _look(self, tensors: Sequence[Tensor], theirs: Mapping[str, str]) -> None:
         """Compare tensors of the two runs: floats, whether they agree; whole numbers, whether they are the same."""
         sizes = self.left.sizes(self.case.feeds)
+        ordered = {t.name for t in tensors if self._is_ordered(t, theirs)}
         for group in in_groups(tensors, lambda t: sizes.get(t.name, EXPOSED_BYTES // 64), EXPOSED_BYTES):
             # a runtime that shows what is inside may fuse, and round, otherwise than when it gave the outputs
             mine = self.left.expose(self.case.feeds, [t.name for t in group]) | self.results[0]
@@ -139,9 +130,18 @@ class _Search:
                         self.chosen[name], self.counts[name] = want, count
                 elif is_float(want.dtype):
                     got = got.astype(want.dtype)
-                    self.near[name] = compare(name, got, want, self._limits(name, want)).equal or self._reached(
-                        name, got, want
-                    )
+                    found = compare(name, got, want, self._limits(name, want))
+                    self.near[name] = found.equal or (name not in ordered and self._reached(name, got, want))
+                    if not self.near[name] and name in ordered:
+                        self.chosen[name], self.counts[name] = want, found.beyond
+
+    def _is_ordered(self, tensor: Tensor, theirs: Mapping[str, str]) -> bool:
+        """True for a tensor that both sides make alike from the same values, and in which rounding may decide what comes where."""
+        alone = self.inner.compared.get(tensor.name if self.inner.source is self.left else theirs[tensor.name])
+        if alone is None or not alone.equal:
+            return False
+        part = self.left.part(frozenset(self.inner.pairs_from(self.left)), [tensor.name])
+        return part is not None and any(n.op is not None and n.op.is_ordering for n in part.graph.nodes)
 
     def _limits(self, name: str, array: np.ndarray) -> Tolerance | None:
         return TOLERANCES.get(self.precision.get(name, "")) if is_float(array.dtype) else None

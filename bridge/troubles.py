@@ -224,6 +224,21 @@ TROUBLES = (
         ("Run the command in the message. A target may live in another Python: see [targets](targets.md).",),
     ),
     Trouble(
+        "sizes-of-dynamic-axes",
+        "Other sizes of the dynamic axes do not fit the network",
+        BAD_INPUT,
+        r"sizes made up to verify its dynamic axes",
+        "the model does not fit the sizes made up to verify its dynamic axes (...); make the axes that vary together dynamic under "
+        "one label, or give a second set of inputs (--also FILE.npz, or also=) of sizes that belong together",
+        "A file with dynamic axes is compared at two sizes of each, and at the second one a node of the network fails. A network "
+        "that only takes so much, such as one with a table of positions, is compared at the greatest size that it takes, or at a "
+        "smaller one; here sizes do not go together.",
+        (
+            "Axes that are always equally long get one label: `--dynamic ids:1=seq --dynamic mask:1=seq`.",
+            "Sizes that depend on each other otherwise: arrays of a second set of sizes, `--also FILE.npz`.",
+        ),
+    ),
+    Trouble(
         "command-line",
         "The command line cannot be read",
         BAD_INPUT,
@@ -475,9 +490,10 @@ TROUBLES = (
         "bridge.job.NotEquivalent",
         r"^says little",
         "says little: output is constant",
-        "An output that is constant, saturated, empty or NaN would agree with nearly anything.",
+        "An output that is constant, saturated, empty, NaN, or hardly moves between inputs would agree with nearly anything.",
         (
             "Verify with real inputs: `--inputs FILE.npz` or `--image`.",
+            "What never moves may be a head that is dead in the network itself; `--outputs` compares the scores before it.",
             "In `gluonnx check` compare the scores before the last layer: `outputs = [NAME]` in `gluonnx.toml`.",
             "Where it says that the models differ at a node and no input tells them apart, make them agree (convert "
             "again), or give inputs that reach what differs.",
@@ -660,6 +676,8 @@ TROUBLES = (
             "[the tutorial](tutorials/training-script.md#going-on-after-it-was-killed) says what may be in it.",
             "Have datasets draw from `np.random`, `random` or `mx.random` (with `thread_pool=True` from `mx.random` alone), whose "
             "numbers are kept.",
+            "A subclass of `mx.io.DataIter` goes through its data from the beginning once more, and may follow from its methods "
+            "and those generators alone. Where more decides its order, give it `state_dict()` and `load_state_dict(state)`.",
             "`Training(..., exact=False)` goes on all the same, to other numbers than those of a run in one piece.",
         ),
     ),
@@ -667,7 +685,7 @@ TROUBLES = (
         "training-unkept",
         "A training keeps less than the program needs",
         "hybrid.core.error.MXNetError",
-        r"^Training: (a Trainer makes|line \d+:|keep)",
+        r"^Training: (a Trainer makes|line \d+:|keep|\w+ (cannot say where it stands|was made in an epoch before))",
         "Training: a Trainer makes a step that it was not given, and whose states would begin anew; wanted all networks and "
         "trainers of the loop: Training(net=[one, other], trainer=[trainer_of_one, trainer_of_other])",
         "`mx.resuming.Training` would go on to other weights than those of a run in one piece: something that the loop uses begins "
@@ -675,6 +693,9 @@ TROUBLES = (
         (
             "Do what the message says: all trainers as `trainer`, `run.enumerate(data)` for `enumerate(run.batches(data))`, "
             "`run.batches(data, other)` for `zip`.",
+            "Iterators of the program's own that have a `reset()` are subclasses of `mx.io.DataIter`, made ahead of the loop over "
+            "epochs or anew in each, or have `state_dict()` and `load_state_dict(state)`: [the tutorial]"
+            "(tutorials/training-script.md#going-on-after-it-was-killed).",
             "What is in `keep` has to be made of numbers, texts, arrays, generators of random numbers and containers of them.",
         ),
     ),
@@ -703,6 +724,19 @@ TROUBLES = (
         "The base of all errors that the Python API raises on purpose; `except mx.base.MXNetError` catches them "
         "all, as it does in MXNet.",
         ("Do what the message says. Where MXNet has words of its own for a case they are kept.",),
+    ),
+    Trouble(
+        "positions-outside",
+        "An index is outside of its table",
+        OPERATOR,
+        r"\[take\] got positions .* wanted -",
+        "Error in operator /emb/Gather: [take] got positions 1 to 500 in input ids, wanted -500 to 499: emb.weight has 500 rows",
+        "The network was imported from ONNX, where an index past the end of a table, such as a word id that the vocabulary does "
+        "not have, is an error. (MXNet's own take and Embedding take another row, here too.)",
+        (
+            "Give indexes that the table has; negative ones count from its end.",
+            "Unknown words need the id that the network was trained with for them.",
+        ),
     ),
     Trouble(
         "operator-has-no-gradient",

@@ -167,8 +167,7 @@ def compared(
     if recording is not None:
         recording = renamed(recording, left)
         cases = cases_for_both(recording, left, right, names)
-        check_pairs(recording, left, cut=bool(outputs))
-        check_pairs(recording, right, cases[0].names, cut=bool(outputs))
+        check_pairs(recording, (left, None), (right, cases[0].names), cut=bool(outputs))
     else:
         told = {"names": names, "ranges": ranges}
         sources = {**sources_of(inputs), **(files or {})}

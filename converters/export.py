@@ -47,6 +47,8 @@ FLOOR = 13
 """The oldest opset that is written unless an older one is asked for."""
 RANKLESS = 21
 """The opset with whose IR version, 10, outputs need no rank."""
+PROBES = (((101, 2), (211, 6)), ((23, 2), (41, 6)), ((7, 1), (11, 3)), ((3, 1), (5, 2)))
+"""Pairs of sizes of open axes that tell what follows them: of the first axis, and how much more each further one has."""
 NEWEST = "newest"
 """The word for the newest opset at which nothing is lost."""
 
@@ -556,16 +558,21 @@ class _Export:
     def _output_axes(self, entries: Sequence[Entry]) -> list[tuple[str | None, ...]]:
         """Names for dynamic axes of outputs: that of the input axis which they follow one to one.
 
-        Found by inferring at two sets of sizes: an output dim that equals the input dim at both follows it."""
+        Found by inferring at two sets of sizes: an output dim that equals the input dim at both follows it. Where large sizes do
+        not fit the graph, which a table of positions limits, smaller ones are tried."""
         axes = list(dict.fromkeys(n for names in self.axes.values() for n in names if n))
         shapes = [self.inference.spec(e).shape for e in entries]
         if not axes or all(is_known(s) for s in shapes):
             return [(None,) * len(s or ()) for s in shapes]
         # no two axes lie equally far apart in both, or one that is some elements longer would go by the other's name
-        probes = [{name: base + step * i for i, name in enumerate(axes)} for base, step in ((101, 2), (211, 6))]
-        try:
-            seen = [self._infer(p) for p in probes]
-        except ConversionError:
+        for pair in PROBES:
+            probes = [{name: base + step * i for i, name in enumerate(axes)} for base, step in pair]
+            try:
+                seen = [self._infer(p) for p in probes]
+                break
+            except ConversionError:
+                continue
+        else:
             return [(None,) * len(s or ()) for s in shapes]
         named = []
         for entry, shape in zip(entries, shapes):

@@ -21,7 +21,7 @@ from hybrid.core.shapes import UNKNOWN, identical, is_known
 from hybrid.execution.apply import apply
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import node_dtypes, node_shapes
-from hybrid.ir.json import UnknownOp
+from hybrid.ir.json import UnknownOp, is_hidden
 
 from . import legacy_fixes, symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
@@ -216,10 +216,12 @@ class Importer:
         return lambda *inputs, **attrs: self.apply(name, *inputs, **attrs)
 
     def apply(self, name: str, *inputs: ImportedValue, subgraphs: Sequence[ImportedSubgraph] = (), **attrs: Any) -> Any:
-        """Append a node that applies an operator; gives its Value, or a tuple when it has several visible outputs.
+        """Append a node that applies an operator; gives its Value, or a tuple when it has several visible outputs. Attributes of
+        which the name begins with two underscores are the node's, not the operator's.
 
         Constants in, constant out: small results are computed here and now, unless a parameter is among the inputs."""
         cls = REGISTRY[name]
+        own = {k: attrs.pop(k) for k in [*attrs] if is_hidden(k)}
         if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields:
             attrs.setdefault(cls.count, len(inputs) + len(subgraphs))
         op = cls.bind(**attrs)
@@ -231,9 +233,8 @@ class Importer:
         if folded is not None:
             return folded[0] if op.num_visible_outputs() == 1 else tuple(folded[: op.num_visible_outputs()])
         family = name.startswith(FAMILY)
-        node = Node(
-            op, self.label, [self.entry(v, family=family) for v in inputs], op.dump(), [b.graph for b in subgraphs]
-        )
+        entries = [self.entry(v, family=family) for v in inputs]
+        node = Node(op, self.label, entries, {**op.dump(), **own}, [b.graph for b in subgraphs])
         self._made.append(node)
         specs = self._infer(node, inputs)
         results = [ImportedValue("", s.shape, s.dtype, None, Entry(node, i)) for i, s in enumerate(specs)]

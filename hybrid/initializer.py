@@ -550,7 +550,10 @@ class Xavier(Initializer):
     def _init_weight(self, name: Any, arr: NDArray) -> None:
         shape = arr.shape
         if len(shape) < 2:
-            raise ValueError(f"Xavier initializer cannot be applied to vector {name}. It requires at least 2D.")
+            raise ValueError(
+                f"Xavier initializer cannot be applied to vector {name}. It requires at least 2D. Where a symbol made the "
+                f"parameter, nothing says how it begins; say it first: params[{str(name)!r}].init = mx.init.Zero()"
+            )
         area = math.prod(shape[2:])
         fan_in, fan_out = shape[1] * area, shape[0] * area
         factors = {"avg": (fan_in + fan_out) / 2.0, "in": fan_in, "out": fan_out}

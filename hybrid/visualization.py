@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .core.attrs import Int, Tuple
+from .core.shapes import from_legacy, is_known
 from .frontend.brief import briefly
 from .frontend.drawing import Drawing, kind_of
+from .ir.graph import Entry
+from .ir.infer import infer
+from .ir.weights import weights_by_reader
 from .symbol import Symbol
 
 _SIZES = Tuple(Int())
@@ -47,6 +52,25 @@ def _key(node: Mapping[str, Any]) -> str:
     return node["name"] if node["op"] == "null" else f"{node['name']}_output"
 
 
+def _sizes(symbol: Symbol, shape: Mapping[str, tuple[int, ...]] | None) -> dict[str, int]:
+    """Numbers of parameters of layers by their names, as far as the shapes of their variables are known. Layers of the kinds that
+    MXNet counts are among them where the symbol itself says the shapes of their weights, as files of imported networks do."""
+    graph, given = symbol.graph, shape or {}
+    inferred = infer(graph, {n: from_legacy(s) for n, s in given.items()})
+    found: dict[str, int] = {}
+    for node, weights in weights_by_reader(graph, given):
+        assert node.op is not None
+        if node.op.name in _COUNTED and not all("__shape__" in w.attrs for w in weights):
+            continue
+        shapes = [s for w in weights if is_known(s := inferred.spec(Entry(w)).shape)]
+        if len(shapes) == len(weights):
+            found[node.name] = sum(map(math.prod, shapes))
+    return found
+
+
+_COUNTED = ("Convolution", "FullyConnected", "BatchNorm", "Embedding")
+
+
 def _parameters(node: Mapping[str, Any], channels: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
     """Number of parameters of a layer, as MXNet counts: of four kinds of layers only."""
     attrs = node.get("attrs", {})
@@ -73,11 +97,11 @@ def print_summary(
 ) -> None:
     """Print a table of the layers of a symbol: names, shapes (if there are any, without the batch), numbers of parameters, inputs.
 
-    The counts are MXNet's: of Convolution, FullyConnected, BatchNorm and Embedding alone, and without the running means and
-    variances of BatchNorm, which are no arguments but auxiliary states. All that a file holds is what gluonnx inspect tells.
-
     shape: shapes of the inputs by name. positions: where columns end, as parts of line_length or, when the last is above 1, in
-    characters.
+    characters. Convolutions, FullyConnected, BatchNorm and Embedding are counted as MXNet counts them, by the channels before
+    them; by their weights where the symbol says the shapes of these, as that of an imported network does. So are all others,
+    which MXNet counts as 0. Weights that several layers share are counted at the first of them, and
+    running means and variances, which are no arguments but auxiliary states, nowhere: gluonnx inspect tells all of a file.
 
     Examples
     --------
@@ -95,7 +119,7 @@ def print_summary(
     ________________________________________________________________
     """
     nodes, heads = _layers(symbol)
-    shapes = _shapes(symbol, shape)
+    shapes, sizes = _shapes(symbol, shape), _sizes(symbol, shape)
     ends = [int(line_length * p) for p in positions] if positions[-1] <= 1 else [int(p) for p in positions]
 
     def row(*fields: Any) -> None:
@@ -113,8 +137,9 @@ def print_summary(
             continue
         before = [(k, nodes[k]) for k, *_ in node["inputs"]]
         before = [n for k, n in before if n["op"] != "null" or k in heads]
-        channels = sum(shapes[_key(n)][1] for n in before if _key(n) in shapes)
-        count = _parameters(node, channels, shapes)
+        # a list of sizes, as Shape gives it, has no channels, and MXNet ends there with an IndexError
+        channels = sum(s[1] for n in before if len(s := shapes.get(_key(n), ())) > 1)
+        count = sizes[node["name"]] if node["name"] in sizes else _parameters(node, channels, shapes)
         total += count
         shown = shapes.get(_key(node), ())[1:] if node["op"] != "null" or i in heads else ()
         first, *others = [n["name"] for n in before] or [""]

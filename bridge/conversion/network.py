@@ -6,13 +6,14 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from converters.forms import PLAIN, Forms, for_training
 from converters.training import training_form
 from hybrid.core.attrs import is_float
+from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import is_known
 from hybrid.ir.graph import Entry
@@ -21,9 +22,10 @@ from hybrid.passes.strip_labels import label_names
 from ..batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
 from ..cases import samplers
 from ..detectors import Detector, without_suppression
+from ..domains import numbers_taken
 from ..engines import NativeEngine
 from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
-from ..inputs import Inputs, as_specs, loaded, sources_of
+from ..inputs import Inputs, as_specs, in_old_names, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import names_in, one_or_more
@@ -91,6 +93,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
 
     Raises BadInput for what is missing, unknown or does not go together, converters.ConversionError where a detector has no
     suppression to leave out."""
+    wanted, proof = _in_old_names(model, wanted, proof)
     recording = _recording(model, wanted, proof)
     given = loaded(wanted.inputs, model) if recording is None else fed(recording, model)
     specs, arrays = as_specs(given)
@@ -111,7 +114,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     model, names = with_new_names(model, wanted.rename)
     if recording is not None:
         hold_sizes_taken(recording, specs, axes)
-        check_pairs(recording, NativeEngine(model, specs))
+        check_pairs(recording, (NativeEngine(model, specs), None))
     if forms.nan_guards is False:  # what lies beyond is left to the runtime
         proof = dataclasses.replace(proof, draws=[kind for kind in proof.draws if kind != "edges"])
     detector = None
@@ -127,6 +130,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         *beside,
         *smaller_than_a_cell(model, specs),
         *_warnings(model),
+        *_ids_as_floats(model, specs, as_specs(given)[0]),
         *(() if detector is None else (detector.note,)),
     )
     twin = None
@@ -139,6 +143,22 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     return Network(
         model, specs, axes, arrays, sources_of(given), also, recording, names, forms, proof, detector, twin, facts, warnings
     )  # fmt: skip
+
+
+def _in_old_names(model: Model, wanted: Wanted, proof: Proof) -> tuple[Wanted, Proof]:
+    """The wishes by the names that inputs have, where they are given by those that inputs are to get."""
+    if not wanted.rename:
+        return wanted, proof
+    inputs = model.variables()
+
+    def named(given: Any) -> Any:
+        return given if given is None else in_old_names(loaded(given, model), wanted.rename, inputs)
+
+    also = [named(each) for each in one_or_more(proof.also)]
+    return (
+        dataclasses.replace(wanted, inputs=named(wanted.inputs), dynamic=named(wanted.dynamic)),
+        dataclasses.replace(proof, also=also, ranges=named(proof.ranges)),
+    )
 
 
 def _recording(model: Model, wanted: Wanted, proof: Proof) -> Recording | None:
@@ -206,7 +226,7 @@ def _to_train(
     random = len({len(list(samplers(form))) for form in forms}) > 1
     axes = {n: dict(a) for n, a in dynamic.items()}
     if dynamic:
-        other = other_sizes(specs, dynamic)
+        other = fitting_sizes(model, specs, dynamic).specs
         varied = model.infer(other)
         sizes = {
             label: (specs[n].shape[a], other[n].shape[a])  # type: ignore[index]  # both are known by now
@@ -243,9 +263,89 @@ def other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, st
     return out
 
 
+class OtherSizes(NamedTuple):
+    """Sizes of open axes to verify with, besides those that are given."""
+
+    specs: dict[str, Spec]
+    notes: tuple[str, ...] = ()
+    """Sentences for labels of which greater sizes fail."""
+
+
+def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> OtherSizes:
+    """The same inputs with every dynamic axis at another size, see other_sizes; at the greatest that the model takes, or a smaller
+    one than is given, where it does not take so much: a table of positions ends somewhere.
+
+    Raises MXNetError where no sizes are found that go together."""
+    wanted = other_sizes(specs, dynamic)
+    try:
+        model.infer(wanted)
+        return OtherSizes(wanted)
+    except MXNetError as error:
+        first = error
+    given = {label: specs[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+    sizes = {label: wanted[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+    notes = []
+    for label, size in given.items():
+        reason = _refusal(model, specs, dynamic, given | {label: sizes[label]})
+        if not reason:
+            continue
+        if any(axes.get(0) == label for axes in dynamic.values()):  # no table limits a batch
+            raise first
+        most, fails = size, sizes[label]
+        while fails - most > 1:
+            middle = (most + fails) // 2
+            if said := _refusal(model, specs, dynamic, given | {label: middle}):
+                fails, reason = middle, said
+            else:
+                most = middle
+        sizes[label] = most if most > size else size // 2
+        # a size of 1 goes with any other, and so says nothing
+        if sizes[label] < 2 or _refusal(model, specs, dynamic, given | {label: sizes[label]}):
+            raise first
+        notes.append(
+            f"{label}: sizes above {most} fail, in the network as in the file ({reason}); compared at {size} and {sizes[label]}"
+        )
+    if not notes or _refusal(model, specs, dynamic, sizes):
+        raise first
+    return OtherSizes(_at(specs, dynamic, sizes), tuple(notes))
+
+
+def _refusal(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> str:
+    """Reason why the model does not take these sizes of open axes; empty where it does."""
+    try:
+        model.infer(_at(specs, dynamic, sizes))
+    except MXNetError as error:
+        return str(error).partition(" (input shapes")[0]
+    return ""
+
+
+def _at(specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> dict[str, Spec]:
+    """The inputs at these sizes of open axes."""
+    named = {n: _with_axes(s, dynamic.get(n, {})) for n, s in specs.items()}
+    return {n: Spec(tuple(sizes.get(d, d) for d in s.shape or ()), s.dtype) for n, s in named.items()}  # type: ignore[misc]
+
+
 def _with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
     assert spec.shape is not None
     return Spec(tuple(axes.get(i, d) for i, d in enumerate(spec.shape)), spec.dtype)
+
+
+def _ids_as_floats(model: Model, specs: Mapping[str, Spec], given: Mapping[str, Spec]) -> list[str]:
+    """Words for inputs that only pick rows of tables, and are floats because nobody said what they are."""
+    try:
+        taken = numbers_taken(model.infer(specs))
+    except MXNetError:
+        return []
+    return [
+        f"input {name} is taken as float32, which nothing says; it picks rows of a table, and for whole numbers in the file give "
+        f"its dtype: --input {name}:{','.join(map(str, spec.shape or ()))}:int64"
+        for name, spec in specs.items()
+        if name in taken
+        and taken[name].rows
+        and spec.dtype == np.float32
+        and (name not in given or given[name].dtype is None)
+        and not any(n.name == name and "__dtype__" in n.attrs for n in (model.graph.variables() if model.graph else ()))
+    ]
 
 
 def _warnings(model: Model) -> list[str]:

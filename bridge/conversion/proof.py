@@ -20,8 +20,8 @@ from ..inputs import as_specs, sources_of
 from ..judge import check
 from ..models import ONNX, BadInput, Model
 from ..renaming import rename_inputs
-from ..result import Case, Progress, VerifyResult, identify, with_names
-from .network import Network, other_sizes
+from ..result import Case, Progress, VerifyResult, identify, with_names, with_warnings
+from .network import Network, fitting_sizes
 from .writing import Made
 
 RANKING_TRIES = 3  # sets of drawn inputs, when near ties in a ranking are all that differs
@@ -58,8 +58,9 @@ def compared(model: Model, path: Path, converted: Converted, network: Network, t
     limits = as_tolerance(proof.tolerance)
 
     def judged(seed: int, repro: str | os.PathLike[str] | None = None) -> VerifyResult:
-        cases = _cases(left, right, network, seed)
-        return check(left, right, cases, tolerance=limits, repro=repro, progress=tell, layers=proof.layers)
+        cases, notes = _cases(left, right, network, seed)
+        result = check(left, right, cases, tolerance=limits, repro=repro, progress=tell, layers=proof.layers)
+        return with_warnings(result, notes) if notes else result
 
     result = judged(proof.seed, proof.repro)
     for attempt in range(1, RANKING_TRIES):
@@ -81,11 +82,11 @@ def compared(model: Model, path: Path, converted: Converted, network: Network, t
     return with_names(result, model.name, path.name, time.perf_counter() - start, read)
 
 
-def _cases(left: NativeEngine, right: OnnxEngine, network: Network, seed: int) -> list[Case]:
+def _cases(left: NativeEngine, right: OnnxEngine, network: Network, seed: int) -> tuple[list[Case], tuple[str, ...]]:
     """The runs to compare: of inputs given or drawn, of those that are given further, of other sizes of open axes, and of draws of
-    other kinds. Raises BadInput where sizes do not fit."""
+    other kinds; and what is to be said of the sizes. Raises BadInput where sizes do not fit."""
     names, ranges, arrays = network.names, network.proof.ranges, network.arrays
-    used = {n: s for n, s in network.specs.items() if n in left.inputs}
+    used, notes = {n: s for n, s in network.specs.items() if n in left.inputs}, ()
     given, seen = {n: a for n, a in arrays.items() if n in left.inputs}, {}
     made = Cases(left, right, used, given, names=names, ranges=ranges, files=network.files)
     out = [made.case(seed, seen=seen)]
@@ -99,7 +100,8 @@ def _cases(left: NativeEngine, right: OnnxEngine, network: Network, seed: int) -
             raise BadInput(f"further inputs (also), set {number} of {len(network.also)}: {error}") from error
     if network.axes and all(case.shapes == out[0].shapes for case in out):
         try:
-            other = Cases(left, right, other_sizes(used, network.axes), {}, like=arrays, names=names, ranges=ranges)
+            sizes, notes = fitting_sizes(left.model, used, network.axes)
+            other = Cases(left, right, sizes, {}, like=arrays, names=names, ranges=ranges)
             out.append(other.case(seed + 1, seen=seen))
             left.program.inference(left.complete(out[-1].feeds))
         except MXNetError as error:
@@ -108,7 +110,7 @@ def _cases(left: NativeEngine, right: OnnxEngine, network: Network, seed: int) -
                 "make the axes that vary together dynamic under one label, or "
                 "give a second set of inputs (--also FILE.npz, or also=) of sizes that belong together"
             ) from error
-    return out + further_cases(made, seed, seen, network.proof.draws)
+    return out + further_cases(made, seed, seen, network.proof.draws), notes
 
 
 def _only_ties_differ(result: VerifyResult) -> bool:

@@ -125,6 +125,7 @@ def _grid(grid: Grid) -> str:
 def _verification(result: VerifyResult) -> Iterator[str]:
     cards = _cards(result)
     yield from _first(result)
+    yield from (f"<p>{_text(said)}.</p>" for said in result.recorded)
     yield from _outputs(result)
     yield from _strip(result, cards)
     if any(result.around):

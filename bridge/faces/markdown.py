@@ -107,6 +107,7 @@ def _verification(result: VerifyResult) -> Iterator[str]:
         yield table(("", ""), told)
     if result.inner:
         yield f"{result.inner} tensors inside were computed by both from the same values."
+    yield from (f"{escape(said)}." for said in result.recorded)
     yield from (f"- {escape(note)}" for note in result.warnings)
 
 

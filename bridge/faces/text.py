@@ -154,6 +154,7 @@ class _Verification:
         yield from (("also" if i == 0 else "", line) for i, line in enumerate(words.others(result)))
         if result.inner:
             yield "inside", f"{result.inner} tensors were computed by both from the same values"
+        yield from (("recorded" if i == 0 else "", said) for i, said in enumerate(result.recorded))
         if result.repro:
             yield "written", f"reproduction in {result.repro}"
 

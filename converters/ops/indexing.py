@@ -3,6 +3,7 @@
 import numpy as np
 
 from hybrid.core.shapes import UNKNOWN, is_known
+from hybrid.ir.strict import POSITIONS, STRICT, is_strict
 
 from ..builder import Builder, Value
 from ..error import Unsupported
@@ -32,7 +33,11 @@ def inside(b: Builder, where: Value, data: Value, axis: int, mode: str) -> Value
 @exports("take")
 def export_take(b, op, a, indices):
     axis = op.axis if a.shape is None else op.axis % a.rank
-    return b.Gather(a, inside(b, positions(b, indices), a, axis, op.mode), axis=axis)
+    where = positions(b, indices)
+    # ONNX's own rule, which counts negative ones from the end since opset 11, is what strict ones want
+    if b.opset < 11 or b.origin is None or not is_strict(b.origin[0]):
+        where = inside(b, where, a, axis, op.mode)
+    return b.Gather(a, where, axis=axis)
 
 
 @exports("Embedding", "_contrib_SparseEmbedding")
@@ -133,7 +138,7 @@ def export_np_cumsum(b, op, a):
 def import_gather(g, data, indices, *, axis=0):
     if not indices.fixed or data.shape is None:
         # negative positions count from behind, which is what going round and round does with them
-        return g.take(data, indices, axis=axis, mode="wrap")
+        return g.take(data, indices, axis=axis, mode="wrap", **{POSITIONS: STRICT})
     at = axis + data.rank if axis < 0 else axis
     if not 0 <= at < data.rank:
         raise Unsupported(f"got axis {axis} for {data.rank} dimensions")
@@ -146,7 +151,7 @@ def import_gather(g, data, indices, *, axis=0):
         return g.apply("squeeze" if data.rank > 1 else "_np_squeeze", one, axis=(at,))
     if size is not UNKNOWN:
         return g.take(data, g.const(where % size if size else where), axis=at)
-    return g.take(data, g.const(where), axis=at, mode="wrap")
+    return g.take(data, g.const(where), axis=at, mode="wrap", **{POSITIONS: STRICT})
 
 
 @imports("GatherND", since=11)

@@ -10,7 +10,7 @@ import base64
 import itertools
 import random
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -129,6 +129,49 @@ def _as_text(numbers: Any) -> str:
 
 def _as_numbers(text: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), "<u4").astype(np.uint32)
+
+
+class Twister:
+    """States of the Mersenne twisters (NumPy's and Python's) as few numbers: how often the block of one that was told before has to
+    be twisted, and the whole block where that is too often, or where a seed came in between."""
+
+    WORDS = 624
+    FAR = 1000
+
+    def __init__(self) -> None:
+        self._blocks: dict[str, np.ndarray] = {}
+
+    def short(self, name: str, state: Any) -> Any:
+        """A state of get_all_states, shortened."""
+        if isinstance(state, dict):
+            return state
+        kind, text, *rest = state
+        numbers = _as_numbers(text)
+        block, further = numbers[: self.WORDS], numbers[self.WORDS :].tolist()
+        before, self._blocks[name] = self._blocks.get(name), block
+        if before is not None:
+            for times, now in zip(range(self.FAR), _twisted(before)):
+                if np.array_equal(now, block):
+                    return [kind, times, further, *rest]
+        return [kind, _as_text(block), further, *rest]
+
+    def whole(self, name: str, state: Any) -> Any:
+        """The state that was shortened, if those before were asked for one by one."""
+        if isinstance(state, dict):
+            return state
+        kind, told, further, *rest = state
+        twisted = None if isinstance(told, str) else itertools.islice(_twisted(self._blocks[name]), told, None)
+        block = self._blocks[name] = _as_numbers(told) if twisted is None else next(twisted)
+        return [kind, _as_text([*block.tolist(), *further]), *rest]
+
+
+def _twisted(block: np.ndarray) -> Iterator[np.ndarray]:
+    """A block, and those that follow."""
+    twister = np.random.MT19937(0)
+    twister.state = {"bit_generator": "MT19937", "state": {"key": block, "pos": Twister.WORDS}}
+    while True:
+        yield np.asarray(twister.state["state"]["key"])
+        twister.random_raw(Twister.WORDS, output=False)
 
 
 def fork() -> np.random.Generator:

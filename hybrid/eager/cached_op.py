@@ -31,6 +31,7 @@ from ..frontend.symbol import Symbol
 from ..ir.differentiate import gradients
 from ..ir.graph import Entry, Graph, Node
 from ..ir.kept_draws import keeping
+from ..ir.strict import outside, picks
 from .array import NDArray, _has_pending_work, _signature, pending, with_origin
 from .dispatch import without_aliasing
 from .np_array import ndarray
@@ -112,6 +113,8 @@ class CachedOp:
         """True where MXNet records the operators one by one, so that outputs without a gradient are not reached."""
         self._draws = {training: any(op.draws(training) for op in ops) for training in (False, True)}
         """True where a run, in training or not, takes random numbers."""
+        self._picks = tuple(picks(self.graph))
+        """Positions among the arguments that may not be outside of what they pick from."""
         self._recorded: Graph | None = None
         self._programs: dict[tuple[bool, Place], Program] = {}
         self._splits: dict[Any, Split] = {}
@@ -318,6 +321,12 @@ class CachedOp:
             return None
         inputs = [args[i] for i in sorted(given, key=given.__getitem__)]
         order = [given[p] for p in shortcut.positions]
+        if self._picks:
+            call = FastCallThatLooks(shortcut, inputs, order, others, holders, known)
+            places = {self.names[i]: place for i, place in given.items()}
+            sizes = {n: a.shape for n, a in zip(self.names, args)}
+            call.looks = [(places[p.positions], sizes[p.table][p.axis]) for p in self._picks if p.positions in places]
+            return call
         made = FastCall if shortcut.single and len(given) == 1 else FastCallOfSome
         return made(shortcut, inputs, order, others, holders, known)
 
@@ -331,6 +340,8 @@ class CachedOp:
         if self.watch is not None:
             ctx = args[0]._ctx if args else resolve(None)
             observe = self.watch.observer(dict(zip(self.names, args)), ctx, self.face)
+        if self._picks:
+            self._refuse_outside(args)
         wanted = ()
         if STATE.recording:
             wanted = tuple(i for i, x in enumerate(args) if x._origin is not None and i not in self.states)
@@ -345,6 +356,14 @@ class CachedOp:
         for i, y in enumerate(made):
             y._origin = (made_by, i)
         return made[:count]
+
+    def _refuse_outside(self, args: Sequence[NDArray]) -> None:
+        """Raise OpError for positions that pick nothing; on a device nobody looks, which would have to wait for it."""
+        places = {n: i for i, n in enumerate(self.names)}
+        for each in self._picks:
+            positions, table = args[places[each.positions]], args[places[each.table]]
+            if not positions._ctx.is_device:
+                each.refuse(positions._read(), table.shape[each.axis])
 
 
 def _place(args: Sequence[NDArray]) -> Place:
@@ -478,6 +497,22 @@ class FastCallOfSome(FastCall):
             made._var = made._origin = None
             found.append(made)
         return found[0] if len(found) == 1 else found
+
+
+class FastCallThatLooks(FastCallOfSome):
+    """A FastCall that leaves positions outside of what they pick from to the long way, which refuses them."""
+
+    __slots__ = ("looks",)
+
+    looks: Sequence[tuple[int, int]]
+    """Numbers of the arrays given that hold positions, each with how many places there are."""
+
+    def __call__(self, *given: NDArray) -> Any:
+        for place, size in self.looks:
+            memory = given[place]._memory
+            if memory is None or outside(memory, size):
+                return None
+        return super().__call__(*given)
 
 
 _NEW = object.__new__

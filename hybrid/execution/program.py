@@ -18,6 +18,7 @@ from ..core.shapes import is_known
 from ..ir.facts import Facts
 from ..ir.graph import Graph, Node, SubgraphFunction
 from ..ir.infer import Inference, infer
+from ..ir.strict import picks, refuse
 from .apply import afford_all
 from .backend import Bound, Request
 from .backends import NUMPY, bind
@@ -124,6 +125,7 @@ class Program:
         self.inputs = tuple(dict.fromkeys(n.name for n in graph.variables() if n.name not in self.constants))
         self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
         """All variables, in the order that prepare and execute take them."""
+        self._picks = tuple(picks(graph))
         written = graph.written_variables(training)
         self.written = tuple(i for i, n in enumerate(self.names) if n in written)
         """Variables that a run writes to, by their place in ``names``."""
@@ -223,6 +225,8 @@ class Program:
         feeds = {k: np.asarray(v) for k, v in feeds.items()}
         self._check(feeds)
         arrays = [feeds[n] if n in feeds else self.constants[n] for n in self.names]
+        if self._picks:
+            refuse(self._picks, dict(zip(self.names, arrays)).get)
         moment = draw() if moment is None else moment
         versions = [(moment, id(a)) if n in feeds else None for n, a in zip(self.names, arrays)]
         runner = self._specialize(arrays, feeds).runner(observe)

@@ -6,7 +6,7 @@ import math
 import re
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from .. import initializer, ndarray
@@ -386,6 +386,10 @@ class Block:
         --------------------------------------------------------------------------------
         """
         print_summary(self, inputs)
+
+    def _summary_nodes(self, given: Any, output: Any) -> Sequence[tuple[str, str, Sequence[Any]]]:
+        """The lines of a summary for a block that is a graph: names of nodes, shapes and parameters; none for others."""
+        return ()
 
     # -- files --------------------------------------------------------------------------------------------------------
 

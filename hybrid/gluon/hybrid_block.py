@@ -6,7 +6,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import ndarray, symbol
+from ..core.attrs import declared_dtype
 from ..core.changes import LAST, structure_changed
 from ..core.error import MXNetError
 from ..core.np_mode import is_np_array
@@ -248,7 +251,7 @@ class HybridBlock(Block):
             if not given:
                 raise ValueError(f"All args are None and we do not support such a case. Received args={args}")
             names = iter(["data"] if len(given) == 1 else [f"data{i}" for i in range(len(given))])
-            variables = [None if arg is None else _like(arg, symbol.var(next(names))) for arg in flat]
+            variables = [None if arg is None else _like(arg, _variable(next(names), arg)) for arg in flat]
             out = self._symbolic(_regroup(variables, self._in_format))
             outputs, self._out_format = _flatten(out, "output")
             if is_np_array():
@@ -261,7 +264,13 @@ class HybridBlock(Block):
         if not self._cached_graph or not self._active:
             return self._to_trace
         faces = [variable is not as_nd(variable) for variable in self._cached_graph[0]]
-        return {"format": self._in_format, "np": faces, "recording": self._traced_in[0], "training": self._traced_in[1]}
+        return {
+            "format": self._in_format,
+            "np": faces,
+            "dtypes": [variable.attr("__dtype__") for variable in self._cached_graph[0]],
+            "recording": self._traced_in[0],
+            "training": self._traced_in[1],
+        }
 
     def _graph_to_write(self) -> Graph | tuple[()]:
         """The graph that it was traced into, as the block is now: here, or in the process whose training this one goes on."""
@@ -269,7 +278,9 @@ class HybridBlock(Block):
             self._check_structure()
         held = self._to_trace
         if not self._cached_graph and self._active and held is not None:
-            made = (as_np(symbol.var("data")) if face else symbol.var("data") for face in held["np"])
+            said = held.get("dtypes") or [None] * len(held["np"])
+            plain = [symbol.var("data", dtype=declared_dtype(dtype)) for dtype in said]
+            made = (as_np(one) if face else one for face, one in zip(held["np"], plain, strict=True))
             with StateScope(held["recording"], held["training"]):
                 return self._get_graph(*_filled(held["format"], made))
         return self._cached_graph
@@ -648,6 +659,13 @@ def _filled(form: Format, made: Iterator[Symbol]) -> Any:
     if isinstance(form, list):
         return [_filled(part, made) for part in form]
     return None if form == -1 else next(made)
+
+
+def _variable(name: str, given: Any) -> Symbol:
+    """The variable for an input. It says the dtype of the array that is given where that is not float32: MXNet says none, and
+    what reads the file would take word ids for float32."""
+    dtype = declared_dtype(given.attr("__dtype__")) if isinstance(given, Symbol) else np.dtype(given.dtype).name
+    return symbol.var(name, dtype=None if dtype == "float32" or dtype == "object" else dtype)
 
 
 def _below(block: Block) -> list[Block]:

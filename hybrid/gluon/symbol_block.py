@@ -13,12 +13,13 @@ from ..core.attrs import dtype as read_dtype
 from ..core.boxed import box, unbox
 from ..core.error import MXNetError, OperandError, OpError
 from ..core.forking import lock
-from ..core.shapes import is_known
+from ..core.shapes import is_known, show
 from ..eager.cached_op import CachedOp, FastCall
 from ..eager.faces import dressed
-from ..formats import pairs
+from ..formats import pairs, params
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import infer
+from ..ir.weights import WEIGHTS, weights_by_reader
 from ..ndarray import NDArray
 from ..symbol import Symbol
 from .base_parameter import ParameterError
@@ -27,6 +28,8 @@ from .nested import _flatten, _regroup
 from .parameter_dict import ParameterDict
 
 _OBJECT = np.dtype(object)
+_SLOTS = {*WEIGHTS, "bias", "beta", "moving_mean", "moving_var"}
+"""Inputs of operators that parameters stand at."""
 
 
 class SymbolBlock(HybridBlock):
@@ -149,11 +152,38 @@ class SymbolBlock(HybridBlock):
         block = SymbolBlock(dressed(loaded), [dressed(symbol.var(n)) for n in names])
         if param_file is not None:
             pairs.check(symbol_file, param_file)
-            block.collect_params().load(
-                param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved"
-            )
+            try:
+                block.collect_params().load(
+                    param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved"
+                )
+            except ParameterError as error:
+                forgotten = block._forgotten_inputs(param_file)
+                if not forgotten:
+                    raise
+                every = [n for n in loaded.list_inputs() if n in names or n in forgotten]
+                raise ParameterError(
+                    f"{', '.join(forgotten)} must be named among the inputs, for {param_file} has no array for "
+                    f"{'it' if len(forgotten) == 1 else 'them'}: SymbolBlock.imports({str(symbol_file)!r}, {every}, ...), in the "
+                    "order that calls are to give them"
+                ) from error
             block._check_shapes()
         return block
+
+    def _forgotten_inputs(self, param_file: Any) -> list[str]:
+        """Variables without an array in a file that are inputs by all signs: whole numbers, or of open sizes and no weights."""
+        held = params.load(param_file)
+        there = {str(n).rpartition(":")[2] for n in held} if isinstance(held, dict) else set()
+        declared = infer(self.graph)
+        readers = self.graph.uses()
+        found = []
+        for node in self.graph.arguments():
+            if node.name not in self._params or node.name in there:
+                continue
+            spec = declared.spec(Entry(node))
+            slots = {r.op.input_names()[i] for r, i in readers.get((id(node), 0), ()) if r.op is not None}
+            if not _trains(spec.dtype) or (not is_known(spec.shape) and not slots & _SLOTS):
+                found.append(node.name)
+        return found
 
     def _check_shapes(self) -> None:
         """Raise ParameterError where the loaded parameters contradict the network, as far as they alone can tell."""
@@ -231,6 +261,26 @@ class SymbolBlock(HybridBlock):
             return found
 
         return call
+
+    def _summary_nodes(self, given: Any, output: Any) -> list[tuple[str, str, list[Any]]]:
+        variables, out = self._get_graph()
+        graph, flat = out.graph, _flatten(list(given), "input")[0]
+        fed = {str(v.name): a for v, a in zip(variables, flat) if isinstance(a, NDArray)}
+        known = {**fed, **{n: p.data() for n, p in self._params.items() if p._data is not None}}
+        inferred = infer(graph, {n: a.shape for n, a in known.items()}, {n: a.dtype for n, a in known.items()})
+        read = {id(n): w for n, w in weights_by_reader(graph, fed, twice=True)}
+        states = {n: p for n, p in self._params.items() if p.grad_req == "null"}
+        lines = []
+        for node in graph.nodes:
+            if node.op is None or not node.inputs:  # constants are no layers
+                continue
+            shapes = [inferred.spec(Entry(node, i)).shape for i in range(node.num_visible_outputs)]
+            weights = [self._params[w.name] for w in read.get(id(node), ()) if w.name in self._params]
+            weights += [
+                states[e.node.name] for e in node.inputs if graph.is_auxiliary(e.node) and e.node.name in states
+            ]
+            lines.append((f"{node.name} ({node.op.name})", ", ".join(map(show, shapes)), weights))
+        return lines
 
     def cast(self, dtype: Any) -> None:
         """Convert all parameters to a dtype; those of BatchNorm stay in float32 when it is float16."""

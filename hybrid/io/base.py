@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.watch import Made, tell_calls, told
+
 
 class DataDesc(namedtuple("DataDesc", ["name", "shape"])):  # dtype and layout are no part of the tuple
     """Name, shape, dtype and layout of an array that an iterator gives. As a tuple: the name and the shape.
@@ -149,6 +151,15 @@ class DataIter:
     provide_data: Any
     provide_label: Any
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        tell_calls(cls)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__new__(cls)
+        Made.add(made)
+        return made
+
     def __init__(self, batch_size: int = 0):
         self.batch_size = batch_size
 
@@ -161,6 +172,7 @@ class DataIter:
     def reset(self) -> None:
         """Start again from the first batch."""
 
+    @told
     def next(self) -> DataBatch:
         """The next batch. Raises StopIteration after the last.
 

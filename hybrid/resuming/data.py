@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..core import rng
 from ..core.error import MXNetError
+from ..core.watch import Made
 from ..eager.sparse import BaseSparseNDArray
 from ..io import DataBatch
 from ..ndarray import NDArray
+from . import own
 
 SAMPLE = 1024
 """Elements of an array that a mark looks at."""
@@ -104,18 +107,41 @@ class Together:
         return any(getattr(part, "_may_draw_in_threads", False) for part in self.parts)
 
 
-def standing(data: Any) -> dict[str, np.ndarray]:
-    """The place where an iterator stands at the beginning of an epoch. Raises MXNetError for one that is shuffled unseen."""
+def says_its_state(data: Any) -> bool:
+    """True for what has the methods by which it is asked for its state, and is given it."""
+    return all(callable(getattr(data, name, None)) for name in ("state_dict", "load_state_dict"))
+
+
+def is_own(data: Any) -> bool:
+    """True for an iterator of which only its calls tell where it stands, or that says it: mx.io's say it in words of their own."""
+    said = hasattr(data, "_standing") or getattr(data, "_repeats", False)
+    return Made.number(data) is not None and (says_its_state(data) or not said)
+
+
+def state_of(data: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """The state that an iterator says it has, as JSON, whose arrays go to ``arrays``."""
+    return own.taken(data.state_dict(), f"{type(data).__name__}.state_dict()", arrays)
+
+
+def give_state(data: Any, said: Any, arrays: Mapping[str, np.ndarray]) -> None:
+    """Give it back."""
+    data.load_state_dict(own.given_back(None, said, f"{type(data).__name__}.state_dict()", arrays))
+
+
+def standing(data: Any, check: Callable[[Any], None]) -> dict[str, np.ndarray]:
+    """The place where an iterator stands. check: raises MXNetError for one of the program's own that cannot be made to stand."""
     if isinstance(data, Together):
-        return {f"{i}/{name}": array for i, part in enumerate(data.parts) for name, array in standing(part).items()}
+        parts = [standing(part, check) for part in data.parts]
+        return {f"{i}/{name}": array for i, part in enumerate(parts) for name, array in part.items()}
+    if says_its_state(data):
+        arrays: dict[str, np.ndarray] = {}
+        said = state_of(data, arrays)
+        return {"said": np.frombuffer(json.dumps(said).encode(), np.uint8), **{f"of/{n}": a for n, a in arrays.items()}}
     say = getattr(data, "_standing", None)
     if say is not None:
         return say()
     if hasattr(data, "reset") and not getattr(data, "_repeats", False):
-        raise MXNetError(
-            f"Training: {type(data).__name__} cannot say where it stands in its data; wanted a gluon DataLoader, an NDArrayIter, "
-            "or one of mx.io's iterators over files"
-        )
+        check(data)
     return {}
 
 
@@ -125,9 +151,16 @@ def stand(data: Any, place: Mapping[str, np.ndarray], epochs: int) -> None:
         for i, part in enumerate(data.parts):
             stand(part, {n.removeprefix(f"{i}/"): a for n, a in place.items() if n.startswith(f"{i}/")}, epochs)
         return
-    if place:
+    if "said" in place:
+        if not says_its_state(data):
+            raise MXNetError(
+                f"{type(data).__name__}: got the state that an iterator with state_dict() said, and has none"
+            )
+        arrays = {n.removeprefix("of/"): a for n, a in place.items() if n.startswith("of/")}
+        give_state(data, json.loads(bytes(place["said"])), arrays)
+    elif place:
         data._stand(place)
-    elif hasattr(data, "reset") and epochs:
+    elif hasattr(data, "reset") and epochs and not is_own(data):
         logging.info("resuming: %s goes through %d epochs of data once more", type(data).__name__, epochs)
         for _ in range(epochs):
             for _ in data:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import json
@@ -17,11 +18,13 @@ import numpy as np
 from ..core import rng
 from ..core.error import FormatError, MXNetError
 from ..core.resume import Settings
+from ..core.watch import Made
 from ..formats.files import read, write
 from ..kvstore.world import World, joined_world
 from ..ndarray import waitall
 from . import carried, own
-from .data import Drawn, Together, mark, size, stand, standing
+from .again import Again, Calls
+from .data import Drawn, Together, mark, says_its_state, size, stand, standing
 from .trained import Trained, as_bytes
 
 NAME = "training.npz"
@@ -122,6 +125,9 @@ class Training:
         self._told = False
         self._at_head: dict[str, Any] = {}
         """Random numbers, and what is kept for the program, where the epoch began: before what comes ahead of its batches."""
+        self._again = Again(None)
+        """Iterators of the program's own, from the first epoch on."""
+        self._again_at_head: dict[str, np.ndarray] = {}
         self._data: dict[str, Any] = {}
         """Marks of the batches of an epoch: how many, and how many examples the first has, where that can be known."""
         if self._folder is not None:
@@ -172,16 +178,43 @@ class Training:
         self._first = begin
         if self._folder is not None and self._epoch < end and not self._by_fit:
             carried.tell(sys._getframe(1), self._keep, self._every is not None)
-        found = self._found
-        while self._epoch < end:
-            if found is not None and "at_head" in found:
-                self._set_now(found, "at_head")
-            found = None
-            if self._folder is not None:
-                self._at_head = self._now()
-            yield self._epoch
-            self._epoch, self._batch = self._epoch + 1, 0
-        self._save(end, 0, self._now(), None)
+        if self._folder is None:
+            while self._epoch < end:
+                yield self._epoch
+                self._epoch, self._batch = self._epoch + 1, 0
+            return
+        found, outer = self._found, Made.active
+        Made.active = self._again = Again(found, outer)
+        try:
+            if found is not None and self._epoch < end:
+                self._go_again(found, last=False)
+            elif found is not None:  # all epochs are done: it matters to what the program does behind them, if anything
+                self._again.put_off(functools.partial(self._go_again, found, last=True))
+            while self._epoch < end:
+                if found is not None and "at_head" in found:
+                    self._set_now(found, "at_head")
+                found = None
+                self._at_head, self._again_at_head = self._now(), self._again.at_head()
+                yield self._epoch
+                self._epoch, self._batch = self._epoch + 1, 0
+            if found is None:
+                self._again_at_head = self._again.at_head()
+            else:
+                self._again_at_head = {n: a for n, a in found.items() if n.partition("/")[0] == "again"}
+            self._save(end, 0, self._now(), None)
+        finally:
+            if Made.active is self._again and not self._again.waits:
+                Made.active = outer
+
+    def _go_again(self, found: Mapping[str, np.ndarray], last: bool) -> None:
+        """Have iterators of the program's own go through what they went through. last: all epochs are done."""
+        try:
+            others = self._again.once_more()
+        except MXNetError as error:
+            raise MXNetError(f"{self._path()}: the state is of other data: {error}; {self._anew()}") from error
+        self._check_own(others, self._batch)
+        if not last and "at_head" not in found:  # what is kept may have been in what they changed
+            self._set_now(found, "now", random=False)
 
     def batches(self, data: Iterable[Any], *others: Iterable[Any]) -> Iterator[Any]:
         """The batches of an epoch that are left to do. data: a DataLoader, an iterator of mx.io, a list.
@@ -214,11 +247,15 @@ class Training:
             return
         if self._every is not None and not self._by_fit:
             carried.refuse_others(sys._getframe(1))
-        done, found, seen = self._batch, self._found, ""
+        done, found, seen, skipping = self._batch, self._found, "", self._batch
+        alone = says_its_state(data)
         if found is not None and "at_begin" in found:
-            begin = {"place": {n.removeprefix("place/"): a for n, a in found.items() if n.startswith("place/")}}
+            begin: dict[str, Any] = {"place": _under("place/", found)}
+            place = begin["place"]
+            if alone and "mark_before" in found:  # it says where it stands in the midst of an epoch as well
+                place, seen, skipping = _under("place_now/", found), bytes(found["mark_before"]).decode(), 0
             try:
-                stand(data, begin["place"], self._epoch - self._first)
+                stand(data, place, self._epoch - self._first)
             except MXNetError as error:
                 raise MXNetError(f"{self._path()}: the state is of other data: {error}; {self._anew()}") from error
             # once more: what comes ahead of the batches in the program was done twice
@@ -227,25 +264,28 @@ class Training:
             drawn = Drawn(json.loads(bytes(found["drawn"])))
         else:
             found = None
-            begin = {"now": self._now(), "place": standing(data)}
+            begin = {"now": self._now(), "place": standing(data, self._again.check)}
             drawn = Drawn([])
         changed = self._check_length(data, done)
-        source = iter(data)
+        self._again.beside = Calls()
+        source = self._again.for_an_epoch(lambda: iter(data))
+        if skipping < done and source is data:  # which begins anew where it is asked for that
+            stand(data, place, 0)
         replayed: dict[int, Any] = {number: states for number, states in drawn.found} if found is not None else {}
-        for i in range(done):
+        for i in range(skipping):
             if i in replayed:
                 rng.set_all_states(replayed[i])
-            skipped = next(source, _END)
+            skipped = self._again.for_an_epoch(lambda: next(source, _END))
             if skipped is _END:
                 raise self._other_data(done, f"it has {done} batches or more", f"has {i}")
             if i == 0:
                 self._check_size(skipped, done)
             seen = mark(seen, skipped)
-        if found is not None:
+        if found is not None and done:  # at 0 it is at_begin, and iter(data) may have drawn since
             self._set_now(found, "now")
         with Settings.among(self, sys._getframe(1)):
             before = drawn.begin()
-            item = next(source, _END)
+            item = self._again.for_an_epoch(lambda: next(source, _END))
             drawn.end(done, before)
             if item is not _END:
                 seen = mark(seen, item)
@@ -253,6 +293,8 @@ class Training:
                     self._check_mark(seen, done, changed or (not done and self._data.get("size") != size(item)))
             if not done and item is not _END:
                 self._data["size"] = size(item)
+            if found is not None:
+                self._check_own(self._again.beside_once_more(found.get("beside")), done)
             if found is not None and "later" in found:
                 self._set_now(found, "later")
             self._found = None
@@ -265,8 +307,10 @@ class Training:
                 self._batch = done
                 due = self._every is not None and done % self._every == 0
                 now = self._now() if due else {}
+                if due and alone:
+                    begin.update(place_now=standing(data, self._again.check), mark_before=seen)
                 before = drawn.begin()
-                item = next(source, _END)
+                item = self._again.for_an_epoch(lambda: next(source, _END))
                 if item is not _END:
                     drawn.end(done, before)
                     seen = mark(seen, item)
@@ -391,8 +435,24 @@ class Training:
 
         changed: they are meant to be, at the beginning of an epoch."""
         assert self._found is not None
-        if changed or bytes(self._found["mark"]).decode() == seen:
+        if not changed and bytes(self._found["mark"]).decode() != seen:
+            self._tell_others(done)
+
+    def _check_own(self, others: set[int], done: int) -> None:
+        """Raise MXNetError when iterators of the program's own give other batches; warn of those that a fit only measures by."""
+        if not others:
             return
+        if not self._by_fit or others & self._again.trained:
+            self._tell_others(done)
+        else:
+            logging.warning(
+                "resuming: %s gives other batches than it gave; what is measured by it may be other numbers, and the weights are "
+                "those of a run in one piece where they do not depend on these",
+                self._again.named(others),
+            )
+
+    def _tell_others(self, done: int) -> None:
+        """Raise MXNetError, or warn, of other batches than before."""
         problem = (
             f"{self._path()}: the state is {_stands(self._epoch, done)}, and the data gives other batches there than it gave: "
             "it has changed, or an order, a place or random numbers are its own"
@@ -436,9 +496,13 @@ class Training:
             return
         waitall()
         times = {"now": now}
-        arrays = {"data": as_bytes(self._data)}
+        arrays = {"data": as_bytes(self._data), **self._again_at_head}
         if begin is not None:
             arrays.update({f"place/{k}": v for k, v in begin["place"].items()})
+            if "mark_before" in begin:
+                arrays.update({f"place_now/{k}": v for k, v in begin["place_now"].items()})
+                arrays["mark_before"] = np.frombuffer(begin["mark_before"].encode(), np.uint8)
+            arrays["beside"] = self._again.now_beside()
             arrays["drawn"] = as_bytes(begin["drawn"])
             arrays["mark"] = np.frombuffer(begin["mark"].encode(), np.uint8)
             times.update(at_begin=begin["now"], at_head=self._at_head)
@@ -492,6 +556,10 @@ class Training:
 
 def _stands(epoch: int, batch: int) -> str:
     return f"after {batch} batches in the midst of epoch {epoch}" if batch else f"after {epoch} epochs"
+
+
+def _under(prefix: str, found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {n.removeprefix(prefix): a for n, a in found.items() if n.startswith(prefix)}
 
 
 def _next_name() -> str:

@@ -88,7 +88,7 @@ def test_two_options_of_one_name_are_refused() -> None:
 
 # -- options that may be repeated --------------------------------------------------------------------------------------------
 
-NAMES = ("--outputs", "--target", "--free", "--keep-float", "--map", "--rename")
+NAMES = ("--draws", "--outputs", "--target", "--free", "--keep-float", "--map", "--rename")
 """Options of which a value is a name, or a pair of them, so that commas can stand between."""
 
 

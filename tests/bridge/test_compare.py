@@ -299,7 +299,8 @@ def test_the_dict_has_every_field() -> None:
     found = Difference("x", "float32", (2,), True, "")
     assert found.as_dict() == {
         "name": "x", "dtype": "float32", "shape": (2,), "equal": True, "reason": "", "max_abs": 0.0, "max_rel": 0.0,
-        "cosine": 1.0, "top1": None, "winner": None, "not_finite": 0, "constant": False, "saturated": False, "compared": True,
+        "cosine": 1.0, "top1": None, "winner": None, "not_finite": 0, "constant": False, "saturated": False, "still": "",
+        "compared": True,
         "misplaced": 0, "settled_by": "", "tolerance": "", "needs": 0.0, "index": (),
         "beyond": 0, "scale": 0.0, "limit": 0.0, "rms": 0.0, "relative": 0.0, "relative_index": (), "from_float64": None,
         "details": None,

@@ -13,7 +13,7 @@ from onnx import numpy_helper
 
 import bridge
 import hybrid as mx
-from bridge import engines, layers
+from bridge import engines, judge, layers
 from bridge.engines import NativeEngine, OnnxEngine
 from bridge.locate import first_divergence
 from bridge.result import Case
@@ -51,11 +51,11 @@ def test_numpy_runs_once_for_each_draw_and_once_for_the_layers(
     kernels: list[int] = []
     monkeypatch.setattr(NativeEngine, "run", lambda *a: (kernels.append(1), on_kernels(*a))[1])
     compiled: list[int] = []
-    found = NativeEngine.kernels_at_fault
+    found = judge.kernels_at_fault
     monkeypatch.setattr(
-        NativeEngine,
+        judge,
         "kernels_at_fault",
-        lambda self, feeds, given: (compiled.append(id(given)), found(_without_kernels(self), feeds, given))[1],
+        lambda engine, feeds, given: (compiled.append(id(given)), found(_without_kernels(engine), feeds, given))[1],
     )
     shapes = {n: a.shape for n, a in np.load(FOLDER / NAME / "inputs.npz").items()}
     result = bridge.verify(FOLDER / NAME / "model", changed, inputs=shapes)

@@ -94,7 +94,7 @@ def test_the_script_for_mxnet_takes_names_with_commas(monkeypatch: pytest.Monkey
     """As gluonnx record does; a name that there is not is said, with those that are near."""
     monkeypatch.setitem(sys.modules, "mxnet", types.ModuleType("mxnet"))
     space: dict[str, Any] = {"__name__": "script"}
-    exec((ROOT / "bridge" / "scripts" / "record_with_mxnet.py").read_text(), space)
+    exec(script_for_mxnet(), space)
     inner = ["data", "fc1_output", "relu1_output", "a,b"]
     assert space["named"](["fc1_output, relu1_output", "a,b"], inner) == ["fc1_output", "relu1_output", "a,b"]
     with pytest.raises(SystemExit, match=r"--outputs fc2_output: .* did you mean fc1_output"):

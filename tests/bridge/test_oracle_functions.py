@@ -1,4 +1,5 @@
-"""The error function as onnx's evaluator has it with bridge.oracle_functions: to the last digits of the dtype that is given."""
+"""Functions of onnx's evaluator that bridge.oracle_functions has in their place: the error function to the last digits of the dtype
+that is given, picks along an axis of any size."""
 
 import math
 from pathlib import Path
@@ -37,6 +38,27 @@ def test_error_functions_are_of_the_dtype_of_what_they_are_given(node, function,
     assert found.dtype == dtype
     rtol, atol = (1e-13, 0) if dtype == np.float64 and function is not gelu_by_tanh else (0, 4 * np.finfo(dtype).eps)
     np.testing.assert_allclose(found.astype(np.float64), wanted, rtol, atol)
+
+
+@pytest.mark.parametrize(("shape", "picked"), [((2, 100, 3), (2, 70, 3)), ((2, 100, 3), (1, 5, 2)), ((70, 4), (70, 4))])
+@pytest.mark.parametrize("axis", [1, 0, -1])
+def test_elements_are_picked_along_axes_of_more_than_64(
+    shape: tuple[int, ...], picked: tuple[int, ...], axis: int
+) -> None:
+    """Indices may be negative, and fewer than there are along other axes."""
+    rng = np.random.default_rng(0)
+    x, size = rng.standard_normal(shape), shape[axis]
+    places = rng.integers(-size, size, picked)
+    given, made = (",".join(map(str, s)) for s in (shape, picked))
+    head = f'<ir_version: 9, opset_import: ["": 20]> net (double[{given}] x, int64[{made}] i) => (double[{made}] y)'
+    text = f"{head} {{ y = GatherElements <axis = {axis}> (x, i) }}"
+    model = Model("net", proto=onnx.parser.parse_model(text))
+    want = np.empty(picked)
+    for at in np.ndindex(picked):
+        source = list(at)
+        source[axis] = places[at]
+        want[at] = x[tuple(source)]
+    np.testing.assert_array_equal(ReferenceEngine(model).run_unchecked({"x": x, "i": places})["y"], want)
 
 
 def test_a_network_that_is_all_in_the_tail_of_gelu_converts(tmp_path: Path) -> None:

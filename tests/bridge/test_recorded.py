@@ -79,7 +79,8 @@ def test_our_engine_gives_what_mxnet_recorded(name: str) -> None:
     assert result.a == f"{name}.npz (MXNet 1.9.1)"
     assert not result.warnings
     assert max(d.max_rel for d in result.differences) < 1e-6
-    assert result.inner == (10 if name == "lenet-all" else 0)
+    told = "10 of 10 tensors inside that were recorded are in the model too: 10 agree"
+    assert result.recorded == ((told,) if name == "lenet-all" else ())
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
@@ -377,6 +378,75 @@ def test_names_are_paired(converted: Path) -> None:
     none = Recording((RecordedRun({"a": known.inputs["data"], "b": known.inputs["data"]}, known.outputs),))
     with pytest.raises(bridge.BadInput, match="say which are one"):
         bridge.verify(converted, expected=none)
+
+
+def test_recorded_tensors_are_found_inside_by_their_names(converted: Path) -> None:
+    """As many as the model has outputs, and of their shapes, so that places would say something, and something wrong."""
+    known = load_recording(RECORDED / "lenet-all.npz").runs[0]
+    inside = {"fullyconnected0_output": known.outputs["fullyconnected0_output"]}
+    alone = Recording((RecordedRun(known.inputs, inside),))
+    for result in (bridge.verify(LENET / "model", expected=alone), bridge.verify(converted, expected=alone)):
+        assert result.verdict == "equivalent" and [d.name for d in result.differences] == ["fullyconnected0_output"]
+    both = bridge.verify(LENET / "model", converted, expected=alone)
+    assert both.verdict == "equivalent"
+    sides = [f"fullyconnected0_output ({side} model, recorded)" for side in ("first", "second")]
+    assert [d.name for d in both.differences] == ["softmax_output", *sides]
+    more = Recording((RecordedRun(known.inputs, {**inside, "none": known.outputs["softmax_output"]}),))
+    partly = bridge.verify(LENET / "model", expected=more)
+    assert partly.verdict == "equivalent" and partly.warnings == ("none: recorded, and not in the model; not compared",)
+    wrong = Recording((RecordedRun(known.inputs, {n: a * np.float32(1.01) for n, a in inside.items()}),))
+    assert bridge.verify(LENET / "model", converted, expected=wrong).verdict == "not equivalent"
+
+
+def test_places_tell_nothing_where_names_do() -> None:
+    """Tensors inside have the shapes of the outputs here; where one model calls them otherwise, the other alone is held."""
+    x = mx.sym.var("x")
+    net = mx.sym.Group(
+        [mx.sym.exp(mx.sym.sin(x, name="one"), name="up"), mx.sym.exp(mx.sym.cos(x, name="two"), name="down")]
+    )
+    other = mx.sym.Group([mx.sym.exp(mx.sym.sin(x), name="up"), mx.sym.exp(mx.sym.cos(x), name="down")])
+    data = {"x": np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)}
+    recording = Recording((RecordedRun(data, {"one_output": np.sin(data["x"]), "two_output": np.cos(data["x"])}),))
+    for first, second, held in ((net, net, "both"), (net, other, "first"), (other, net, "second")):
+        result = bridge.verify(first, second, expected=recording)
+        assert result.verdict == "equivalent"
+        sides = [s for s in ("first", "second") if any(f"({s} model, recorded)" in d.name for d in result.differences)]
+        assert sides == (["first", "second"] if held == "both" else [held])
+        assert any("only the other is held against it" in w for w in result.warnings) == (held != "both")
+
+
+def test_pairs_by_place_are_told_and_need_shapes_that_fit() -> None:
+    x = mx.sym.var("x")
+    net = mx.sym.Group([mx.sym.exp(x, name="up"), mx.sym.sum(x, axis=1, name="sum")])
+    data = {"x": np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)}
+    exp, total = np.exp(data["x"]), data["x"].sum(1)
+
+    def held(**outputs: np.ndarray) -> bridge.VerifyResult:
+        return bridge.verify(net, expected=Recording((RecordedRun(data, outputs),)))
+
+    told = held(a=exp, b=total)
+    assert told.equivalent
+    assert told.warnings == ("a with up_output, b with sum_output: recorded under another name, and paired by place",)
+    one = held(sum_output=total, a=exp)  # the other place is left
+    assert one.equivalent and one.warnings == ("a with up_output: recorded under another name, and paired by place",)
+    with pytest.raises(
+        bridge.BadInput, match=r"of other shapes in the same places are a \(2,\) and up_output \(2, 3\), b"
+    ):
+        held(a=total, b=exp)
+
+
+def test_recorded_tensors_inside_are_told(converted: Path, net: Path) -> None:
+    both = bridge.verify(LENET / "model", converted, expected=RECORDED / "lenet-all.npz")
+    assert both.verdict == "equivalent" and len(both.recorded) == 2
+    assert both.recorded[0] == "10 of 10 tensors inside that were recorded are in the first model too: 10 agree"
+    assert both.recorded[1].endswith("are in the second model too: 10 agree")
+    shown = call("verify", LENET / "model", converted, "--expected", RECORDED / "lenet-all.npz")
+    assert "recorded  10 of 10 tensors inside" in " ".join(shown.replace("recorded  ", "recorded//").split()).replace(
+        "//", "  "
+    )
+    misread(net, "Pooling", pool_type="avg")
+    (said,) = bridge.verify(net, expected=RECORDED / "lenet-all.npz").recorded
+    assert "2 agree" in said and "1 do not, nor do their nodes given what was recorded" in said
 
 
 def test_the_tolerance_is_that_of_the_coarser_dtype(net: Path) -> None:

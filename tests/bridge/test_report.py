@@ -174,7 +174,8 @@ def test_converted(capsys: pytest.CaptureFixture[str]) -> None:
 def test_imported(capsys: pytest.CaptureFixture[str]) -> None:
     wanted = [
         "input x float32 2",
-        "outputs y, z",
+        "output y float32 2",
+        "output z float32 2",
         "operators none",
         "opset 13",
         "parameters 12",
@@ -191,9 +192,9 @@ def test_imported(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert lines(capsys, report.import_table(IMPORTED)) == wanted
     bare = replace(IMPORTED, verification=None, mxnet=(), repairs=(), files=())
-    assert lines(capsys, report.import_table(bare))[5:] == [
+    assert lines(capsys, report.import_table(bare))[6:] == [
         "in MXNet 1.9.1 loads",
-        *wanted[6:7],
+        *wanted[7:8],
         "note: first",
         "not verified",
     ]

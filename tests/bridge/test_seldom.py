@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import bridge
 import converters
 import hybrid as mx
-from bridge import cli, exact, locate, onnx_backend, report, timing
+from bridge import cli, exact, judge, locate, onnx_backend, report, timing
 from bridge.bench import BenchResult, Peak, StepTime
 from bridge.cases import make_case
 from bridge.compare import Tolerance
@@ -198,7 +198,7 @@ def test_kernels_of_either_side_that_is_ours_are_looked_into(tmp_path: Path, mon
         asked.append(id(engine.model))
         return f"fault {len(asked)}"
 
-    monkeypatch.setattr(NativeEngine, "kernels_at_fault", fault)
+    monkeypatch.setattr(judge, "kernels_at_fault", fault)
     for one, two, ours in (
         (first, second, [first, second]), (first, third, [first]), (third, second, [second]), (third, third, []),
     ):  # fmt: skip

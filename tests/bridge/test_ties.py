@@ -108,6 +108,48 @@ def test_a_wrong_choice_is_still_one(
     assert result.divergence is not None and result.divergence.node == "label"
 
 
+def ranked(*, divided: bool, **attributes: Any) -> Any:
+    """Rows of a score and a box in the order of their scores, of which each occurs twice, the same up to rounding."""
+    x: Any = mx.sym.var("x")
+    one = x / 3 if divided else x * np.float32(1 / 3)
+    scores = mx.sym.concat(one, x * 0.33333334, dim=1, name="scores")
+    rows = mx.sym.concat(mx.sym.expand_dims(scores, axis=2), mx.sym.reshape(mx.sym.var("boxes"), (16, -1, 4)), dim=2)
+    told = {"overlap_thresh": 1.0, "coord_start": 1, "score_index": 0, "valid_thresh": -9, **attributes}
+    return mx.sym.contrib.box_nms(rows, name="rows", **told)
+
+
+BOXES = np.random.default_rng(1).uniform(0, 1, (16, 2 * SIZE, 4)).astype(np.float32)
+BOXES[..., 2:] += BOXES[..., :2]
+
+
+@pytest.mark.usefixtures("_without_float64")
+def test_rows_in_the_order_of_ties_are_no_difference() -> None:
+    result = bridge.verify(ranked(divided=True), ranked(divided=False), inputs={"x": X, "boxes": BOXES})
+    assert result.verdict == "equivalent"
+    (found,) = result.differences
+    assert found.max_abs > 0.1 and found.settled_by == "ties" and "chosen" in found.little
+    (told,) = [w for w in result.warnings if "chosen otherwise" in w]
+    assert f"{found.beyond} of 1280 numbers of rows_output0 (_contrib_box_nms)" in told
+
+
+@pytest.mark.usefixtures("_without_float64")
+@pytest.mark.parametrize("wrong", [{"topk": 15}, {"overlap_thresh": 0.6}, {"valid_thresh": 0.0}, {"score_index": 1}])
+def test_rows_that_a_wrong_node_orders_are_found(wrong: dict[str, Any]) -> None:
+    for divided in (True, False):
+        one, two = ranked(divided=True), ranked(divided=divided, **wrong)
+        result = bridge.verify(one, two, inputs={"x": X, "boxes": BOXES})
+        assert result.verdict == "not equivalent"
+        assert result.divergence is not None and result.divergence.node == "rows" and result.divergence.kind == "local"
+
+
+@pytest.mark.usefixtures("_without_float64")
+def test_rows_of_wrong_scores_are_no_tie() -> None:
+    x: Any = mx.sym.var("x")
+    wrong = ranked(divided=True)(x=x * 1.001)
+    result = bridge.verify(ranked(divided=True), wrong, inputs={"x": X, "boxes": BOXES})
+    assert result.verdict == "not equivalent"
+
+
 def test_scores_that_are_wrong_make_no_tie() -> None:
     """Less than a tenth of a percent off, which moves no score far, and choices: the node before them is at fault."""
     a, b = model(divided=True), model(divided=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import threading
@@ -366,6 +367,117 @@ def sampled(own: bool, keep: bool) -> Program:
     return program
 
 
+class Mixed(mx.io.DataIter):
+    """An iterator of a program's own, with whole data, whose order is shuffled on and on."""
+
+    def __init__(self, draws: bool = False, generator: Any = np.random) -> None:
+        super().__init__(4)
+        self.rows, self.draws, self.generator, self.passed = list(range(len(X))), draws, generator, 0
+        self.provide_data = [mx.io.DataDesc("data", (4, 4))]
+        self.provide_label = [mx.io.DataDesc("softmax_label", (4,))]
+        self.reset()
+
+    def reset(self) -> None:
+        self.at = 0
+        self.generator.shuffle(self.rows)
+
+    def next(self) -> Any:
+        if self.at > len(X) - 4:
+            raise StopIteration
+        chosen = self.rows[self.at : self.at + 4]
+        self.at, self.passed = self.at + 4, self.passed + 1
+        x = nd.array(X[chosen])
+        if self.draws:
+            x = x * float(np.random.uniform(0.5, 1.5)) + random.random() + 0.1 * mx.nd.random.normal(shape=(4, 4))
+        return mx.io.DataBatch([x], [nd.array(Y[chosen])], pad=0)
+
+
+class Saying(Mixed):
+    """One that says where it stands."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"at": self.at, "rows": np.array(self.rows)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.at, self.rows = state["at"], state["rows"].tolist()
+
+
+class Anew(Saying):
+    """One that begins anew where a loop asks for its batches."""
+
+    def __iter__(self) -> Any:
+        self.reset()
+        return self
+
+
+class Yielding(Mixed):
+    """One whose batches a generator gives."""
+
+    def __iter__(self) -> Iterator[Any]:
+        while self.at <= len(X) - 4:
+            yield self.next()
+
+
+class Lines(mx.io.DataIter):
+    """Goes on in a file, epoch for epoch, and draws lines from a buffer."""
+
+    def __init__(self, lines: Any) -> None:
+        super().__init__(4)
+        self.lines = lines
+        self.buffer: list[Any] = []
+
+    def iter_next(self) -> bool:
+        self.chosen = []
+        while len(self.chosen) < 4:
+            line = self.lines.readline()
+            if not line:
+                self.lines.seek(0)
+                return False
+            self.buffer.append(np.array(line.split(), np.float32))
+            if len(self.buffer) > 5:
+                self.chosen.append(self.buffer.pop(random.randrange(len(self.buffer))))
+        return True
+
+    def getdata(self) -> Any:
+        return [nd.array(np.stack(self.chosen)[:, :4])]
+
+    def getlabel(self) -> Any:
+        return [nd.array(np.stack(self.chosen)[:, 4])]
+
+
+def by_its_own(make: Callable[[Any], Any], ahead: bool = True, anew: bool = False) -> Program:
+    """Trains by iterators of the program's own, and measures by another among the batches and behind them."""
+
+    def program(at: Break) -> Weights:
+        (net, trainer), data, other = made(), make(at), Mixed()
+        told: list[float] = []
+        run = at.training(net=net, trainer=trainer, keep={"told": told})
+
+        def measure() -> None:
+            other.reset()
+            told.append(0.0)
+            for batch in other:
+                told[-1] = 0.9 * told[-1] + net(batch.data[0]).mean().asscalar().item()
+
+        for epoch in run.epochs(4):
+            if anew:
+                data = make(at)
+            if ahead:
+                data.reset()
+            for i, batch in run.enumerate(data):
+                mixed = np.random.beta(0.4, 0.4)
+                step(net, trainer, mixed * batch.data[0] + (1 - mixed) * batch.data[0][::-1], batch.label[0])
+                if i == 1:
+                    measure()
+                at()
+            if not ahead and epoch < 3:
+                data.reset()
+            measure()
+        return {**weights(net), "measured": np.array(told)}
+
+    return program
+
+
 GLUON: dict[str, Program] = {
     "adding": adding_gradients,
     "rows": rows_of_gradients,
@@ -382,6 +494,14 @@ GLUON: dict[str, Program] = {
     "annealed": annealed,
     "two sources": two_sources,
     "sampler": sampled(own=True, keep=True),
+    "own iterator": by_its_own(lambda at: Mixed()),
+    "own, reset behind": by_its_own(lambda at: Mixed(), ahead=False),
+    "own, drawing": by_its_own(lambda at: Mixed(draws=True)),
+    "own, made anew": by_its_own(lambda at: Mixed(), anew=True),
+    "own, saying": by_its_own(lambda at: Saying(draws=True)),
+    "own, beginning": by_its_own(lambda at: Anew()),
+    "own, yielding": by_its_own(lambda at: Yielding()),
+    "own, ahead": by_its_own(lambda at: mx.io.PrefetchingIter(mx.io.ResizeIter(Mixed(), 7, reset_internal=False))),
 }
 
 
@@ -465,7 +585,26 @@ def callbacks_change_it(at: Break) -> Weights:
     return fitted(module, data, at)
 
 
+def own_iterators(make: Callable[[], Any]) -> Program:
+    def program(at: Break) -> Weights:
+        module, other, told = mx.mod.Module(symbol()), Mixed(), []
+
+        def tell(said: Any) -> None:
+            told.append(said.eval_metric.get()[1])
+
+        found = fitted(module, make(), at, eval_data=other, eval_metric="ce", eval_end_callback=tell)
+        if told:
+            found["told"] = np.array([*found["told"], told[-1]])
+        again = module.score(other, "ce")[0][1]  # which goes through its data first, if all epochs are done
+        return {**found, "again": np.array([again, np.random.rand()])}
+
+    return program
+
+
 MODULES: dict[str, Program] = {
+    "own iterators": own_iterators(Mixed),
+    "own iterators that draw": own_iterators(lambda: Mixed(draws=True)),
+    "own iterators that say": own_iterators(Saying),
     "callbacks": callbacks_change_it,
     "by hand": rate_by_hand,
     "two contexts": lambda at: fitted(mx.mod.Module(symbol(), context=[mx.cpu(0), mx.cpu(1)]), shuffled(), at),
@@ -492,6 +631,89 @@ def test_a_fit_that_begins_later_goes_on(tmp_path: Path) -> None:
     goes_on(program, tmp_path / "state")
 
 
+def test_a_fit_over_lines_goes_on(tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "lines.txt", np.c_[X, Y])
+
+    def program(at: Break) -> Weights:
+        with open(tmp_path / "lines.txt", encoding="utf-8") as lines:
+            data, alike = Lines(lines), Mixed()
+            data.provide_data, data.provide_label = alike.provide_data, alike.provide_label
+            return fitted(mx.mod.Module(symbol()), data, at)
+
+    goes_on(program, tmp_path / "state")
+
+
+def test_what_is_done_goes_through_nothing_once_more(tmp_path: Path) -> None:
+    """A fit behind another goes on from where that one left the data, and goes through the data of both."""
+    made: list[Any] = []
+
+    def fit(at: Break, module: Any, data: Any) -> Weights:
+        return fitted(module, data, at)
+
+    def two(at: Break) -> Weights:
+        data = Mixed()
+        made.append(data)
+        first = fit(Break(at.folder and at.folder / "first", 0), mx.mod.Module(symbol()), data)
+        passed = data.passed
+        at.passed = 0
+        found = fit(at, mx.mod.Module(symbol()), data)
+        return {**found, "first": first["b_weight"], "passed": np.array([passed > 0])}
+
+    wanted = start(two, Break(None, 0))
+    with pytest.raises(Cut):
+        start(two, Break(tmp_path, 12))
+    found = start(two, Break(tmp_path, 0))
+    assert found["b_weight"].tobytes() == wanted["b_weight"].tobytes()
+    assert not found["passed"][0]  # nothing asked for the data when the first was done
+    assert made[-1].passed == made[0].passed
+
+
+def test_an_iterator_that_says_where_it_stands_goes_through_nothing(tmp_path: Path) -> None:
+    made: list[Any] = []
+
+    def program(at: Break) -> Weights:
+        made.append(Saying())
+        return fitted(mx.mod.Module(symbol()), made[-1], at)
+
+    with pytest.raises(Cut):
+        start(program, Break(tmp_path, 13))  # the third epoch's third batch, of five
+    start(program, Break(tmp_path, 0))
+    assert made[0].passed + made[1].passed == EPOCHS * 5 + 2  # that of the break, and the one made behind it
+
+
+def test_states_of_own_iterators_are_small(tmp_path: Path) -> None:
+    """Orders and batches are in no state; random numbers of each draw are a few numbers."""
+
+    def size(name: str, draws: bool, epochs: int) -> int:
+        def program(at: Break) -> Weights:
+            return fitted(mx.mod.Module(symbol()), Mixed(draws), at, num_epoch=epochs)
+
+        start(program, Break(tmp_path / name, 0))
+        with np.load(tmp_path / name / "training.npz") as held:
+            return held["again"].size
+
+    assert size("a", False, 6) - size("b", False, 3) < 300
+    assert size("c", True, 6) - size("d", True, 3) < 3 * 5 * 300
+
+
+@pytest.mark.parametrize("seeded", [False, True])
+def test_twisters_are_told_by_few_numbers(seeded: bool) -> None:
+    told, read = rng.Twister(), rng.Twister()
+    sizes = []
+    for i in range(9):
+        if i == 5 and seeded:
+            np.random.seed(3)
+            random.seed(3)
+        states = json.loads(json.dumps(rng.get_all_states()))
+        short = json.loads(json.dumps({name: told.short(name, state) for name, state in states.items()}))
+        assert {name: read.whole(name, state) for name, state in short.items()} == states
+        sizes.append(len(json.dumps(short)))
+        np.random.rand(700 * i)
+        np.random.randn()
+        random.sample(range(9999), 700 * i)
+    assert [size > 6000 for size in sizes] == [i == 0 or (i == 5 and seeded) for i in range(9)]
+
+
 # -- what cannot be kept ----------------------------------------------------------------------------------------------------
 
 
@@ -509,6 +731,69 @@ def test_random_numbers_of_a_sampler_are_not_kept_silently(tmp_path: Path, caplo
 
     start(all_the_same, Break(tmp_path, 0))
     assert "going on all the same" in caplog.text
+
+
+def test_own_iterators_that_give_other_batches(tmp_path: Path) -> None:
+    program = by_its_own(lambda at: Mixed(generator=np.random.default_rng()))  # of another seed in each run
+    with pytest.raises(Cut):
+        start(program, Break(tmp_path, 8))
+    with pytest.raises(
+        MXNetError, match=r"after 2 batches in .* epoch 1, and the data gives other batches there than it gave"
+    ):
+        start(program, Break(tmp_path, 0))
+
+
+def test_what_is_measured_by_may_give_other_batches(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A fit goes on to the same weights; in a loop nobody knows what they are for."""
+
+    def fit(at: Break) -> Weights:
+        other = Mixed(generator=np.random.default_rng())
+        return fitted(mx.mod.Module(symbol()), Mixed(), at, eval_data=other)
+
+    wanted = start(fit, Break(None, 0))
+    with pytest.raises(Cut):
+        start(fit, Break(tmp_path / "fit", 8))
+    found = start(fit, Break(tmp_path / "fit", 0))
+    assert found["a_weight"].tobytes() == wanted["a_weight"].tobytes()
+    assert "Mixed gives other batches than it gave; what is measured by it" in caplog.text
+
+    def loop(at: Break) -> Weights:
+        (net, trainer), data, other = made(), Mixed(), Mixed(generator=np.random.default_rng())
+        run = at.training(net=net, trainer=trainer)
+        for _ in run.epochs(EPOCHS):
+            data.reset()
+            for batch in run.batches(data):
+                step(net, trainer, batch.data[0], batch.label[0])
+                at()
+            other.reset()
+            list(other)
+        return weights(net)
+
+    with pytest.raises(Cut):
+        start(loop, Break(tmp_path / "loop", 8))
+    with pytest.raises(MXNetError, match="gives other batches there than it gave"):
+        start(loop, Break(tmp_path / "loop", 0))
+
+
+def test_other_iterators_than_before(tmp_path: Path) -> None:
+    with pytest.raises(Cut):
+        start(by_its_own(lambda at: Mixed()), Break(tmp_path, 8))
+    with pytest.raises(MXNetError, match="own iterators, number 2 from the last is Saying, and was Mixed; remove"):
+        start(by_its_own(lambda at: Saying()), Break(tmp_path, 0))
+
+
+def test_own_iterators_that_cannot_be_made_to_stand(tmp_path: Path) -> None:
+    net, _ = made()
+    run, data = Training(tmp_path, net=net), None
+    for epoch in run.epochs(2):
+        data = Mixed() if data is None else data
+        if epoch == 0:
+            list(run.batches(data))
+            continue
+        with pytest.raises(
+            MXNetError, match="Mixed was made in an epoch before; wanted one that is made ahead of the loop"
+        ):
+            list(run.batches(data))
 
 
 def test_threads_that_draw_from_what_all_share_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

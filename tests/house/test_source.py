@@ -131,6 +131,7 @@ def test_what_a_package_offers_is_there_and_documented(name: str) -> None:
 
 # Names of operators as text where operators are known by their classes: how many in a file, and why. They may only become fewer.
 NAMED = {
+    ("ir", "weights"): (1, "an input of operators"),
     ("passes", "blocked_layout"): (1, "an attribute"),
     ("passes", "elementwise_code"): (23, "functions, opcodes, and operators that are loaded when a graph has one"),
     ("passes", "epilogue"): (2, "a function, and what an attribute says"),

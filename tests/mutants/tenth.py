@@ -131,8 +131,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a14-forced-native",
         "bridge/engines.py",
-        "        results = Program(graph, self.model.params, native=False).run(self._part_values(graph, values))\n",
-        "        results = Program(graph, self.model.params).run(self._part_values(graph, values))\n",
+        "        results = Program(graph, self.model.params, native=False).run(self.part_values(graph, values))\n",
+        "        results = Program(graph, self.model.params).run(self.part_values(graph, values))\n",
         "tests/bridge/test_engines.py",
     ),
     (

@@ -1,0 +1,55 @@
+"""Variables that are weights, by the nodes that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+
+from ..core.attrs import declared_dtype, is_float
+from ..core.attrs import dtype as read_dtype
+from .graph import Graph, Node
+
+WEIGHTS = ("weight", "gamma", "parameters")
+"""Inputs of operators that have weights, whose data is none, whoever fills it."""
+
+
+def weights_by_reader(
+    graph: Graph, inputs: Container[str] = (), twice: bool = False
+) -> Iterator[tuple[Node, list[Node]]]:
+    """Nodes that read weights, with these: variables that are no inputs, auxiliary states, labels or whole numbers, and that no
+    layer takes as its data. Weights that several nodes share are those of the first, or of all (twice).
+
+    >>> from hybrid import sym
+    >>> net = sym.FullyConnected(sym.relu(sym.var("x")), num_hidden=2, name="top")
+    >>> [(node.name, [w.name for w in weights]) for node, weights in weights_by_reader(net.graph, ["x"])]
+    [('top', ['top_weight', 'top_bias'])]
+    """
+    no_weights: set[int] = set()
+    for node in graph.nodes:
+        if node.op is not None:
+            names = node.op.input_names()
+            layer = any(w in names for w in WEIGHTS)
+            for name, entry in zip(names, node.inputs):
+                if name in node.op.ignored or (layer and name == "data"):
+                    no_weights.add(id(entry.node))
+    seen: set[int] = set()
+    for node in graph.nodes:
+        if node.op is None:
+            continue
+        found = []
+        for entry in node.inputs:
+            one = entry.node
+            if not one.is_variable or id(one) in no_weights or one.name in inputs or graph.is_auxiliary(one):
+                continue
+            if _is_whole(one) or id(one) in seen or one in found:
+                continue
+            found.append(one)
+        if not twice:
+            seen.update(map(id, found))
+        if found:
+            yield node, found
+
+
+def _is_whole(node: Node) -> bool:
+    """True for a variable of which its graph says that it holds no fractions: axes and sizes, and words."""
+    said = declared_dtype(node.attrs.get("__dtype__"))
+    return said is not None and not is_float(read_dtype(said))
