@@ -218,8 +218,9 @@ def compared(
     alike = half is None and result.verdict != "not equivalent" and (limits is None or _as_usual(result))
     looked = (first, second) if whole is None or carried else whole
     if alike and (found := told_apart_by_none(*looked)):
-        # which inputs that do not reach it, and outputs before it, say nothing of
-        result = with_warnings(replace(result, verdict="says little", unreached=found), [_unreached_words(found)])
+        # which inputs that do not reach it say nothing of; a tolerance and outputs that somebody chose decide alone
+        verdict = "says little" if limits is None and whole is None else result.verdict
+        result = with_warnings(replace(result, verdict=verdict, unreached=found), [_unreached_words(found)])
     if half is not None:
         note = f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"
         result = with_warnings(result, [note])

@@ -115,7 +115,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     code, said = called(
         "convert", source, "-o", target, *pictures, "--bgr", "--top-k", 2, "--labels", labels, "--dynamic", "batch"
     )
-    assert code == 0 and "data (batch,height,width,3) -> softmax_scores (batch,2), softmax_classes (batch,2)" in said
+    assert code == 0
+    assert "data uint8 (batch,height,width,3) -> softmax_scores (batch,2), softmax_classes int64 (batch,2)" in said
     code, said = called("inspect", target, "--json")
     assert code == 0 and json.loads(said)["classes"][0] == "class 0"
     code, said = called("run", target, "--image", "fixtures/data/a.png")

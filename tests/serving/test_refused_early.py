@@ -84,7 +84,7 @@ def test_a_recording_of_other_outputs(tmp_path: Path, no_runs: None) -> None:
         if "/outputs/" in name:
             two |= {name.replace("softmax_output", f"{which}_output"): array for which in ("first", "second")}
     np.savez(tmp_path / "two.npz", **two)
-    told = r"has 2 output\(s\) \(first_output, second_output\), and model gives 1 \(softmax_output\)"
+    told = r"has 2 output\(s\) \(first_output, second_output\), and model-symbol.json gives 1 \(softmax_output\)"
     with pytest.raises(bridge.BadInput, match=told):
         bridge.deploy(LENET, "triton", tmp_path / "repository", expected=tmp_path / "two.npz", batch="batch")
     made = bridge.convert(LENET, output=tmp_path / "lenet.onnx", verify=False, batch="batch", **SIZE).files[0]
