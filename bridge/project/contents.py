@@ -29,6 +29,8 @@ CONTENTS = "contents"
 """The fact of a baseline that has the contents of each file of its model."""
 MOST = 1 << 18
 """Characters of what is kept for a file; of one with more its inputs and outputs are."""
+MOST_UNPACKED = 1 << 26
+"""Bytes that what is read of a baseline may unpack to; what claims more was not written here."""
 TOLD = 4
 """Differences that are told one by one."""
 STORED = ("float64", "float32", *HALVES, "int8", "uint8")
@@ -58,9 +60,13 @@ def packed(contents: Contents) -> str:
 
 def unpacked(text: object) -> dict[str, Any]:
     """Contents that packed gave; empty for what is none, as in a baseline by an older gluonnx."""
+    if not isinstance(text, str):
+        return {}
     try:
-        found = json.loads(zlib.decompress(base64.b85decode(text))) if isinstance(text, str) else {}
-    except (ValueError, zlib.error):
+        opened = zlib.decompressobj()
+        plain = opened.decompress(base64.b85decode(text), MOST_UNPACKED)
+        found = json.loads(plain) if opened.eof else {}
+    except (ValueError, zlib.error, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -408,6 +408,8 @@ def test_contents_that_are_too_large_keep_inputs_and_outputs(monkeypatch: pytest
     kept = unpacked(packed(contents))
     assert list(kept) == ["interface"]
     assert changed_operations(kept, contents) == []
+    monkeypatch.setattr("bridge.project.contents.MOST_UNPACKED", 1000)
+    assert unpacked(packed({"interface": "x" * 2000})) == {}  # which claims more than it may
     assert unpacked("no such thing") == unpacked(None) == unpacked(packed(contents)[:20]) == {}
 
 
