@@ -308,7 +308,7 @@ def record(
     sets = feeds_of(inputs, opened)
     if runs > 1 and len(sets) == 1 and not as_specs(sets[0])[1]:
         sets = sets * runs
-    own = engine_for(opened, sets[0])
+    own = engine_for(opened.inferring(dict.fromkeys(n for each in sets for n in each)), sets[0])
 
     def fed(case: Case) -> Arrays:
         return {n: a for n, a in case.feeds.items() if n in own.inputs}

@@ -96,6 +96,27 @@ def test_a_network_of_another_precision_is_recorded_by_sizes_alone(dtype: str, t
     assert {a.dtype for run in found.runs for a in (*run.inputs.values(), *run.outputs.values())} == {np.dtype(dtype)}
 
 
+def test_what_only_training_reads_is_not_asked_for(tmp_path: Path) -> None:
+    """As a detector's labels; where they are given, what is made of them is recorded too."""
+    x, label = mx.sym.var("x"), mx.sym.var("label")
+    loss = mx.sym.MakeLoss(mx.sym.softmax_cross_entropy(x, label), name="loss")
+    net = mx.sym.Group([mx.sym.softmax(x, name="softmax"), loss])
+    found = bridge.record(net, inputs={"x": (2, 3)})
+    assert [[*run.inputs] for run in found.runs[:1]] == [["x"]] and [*found.runs[0].outputs] == ["softmax_output"]
+    given = {"x": np.ones((2, 3), "f"), "label": np.zeros(2, "f")}
+    assert [*bridge.record(net, inputs=given).runs[0].outputs] == ["softmax_output", "loss_output"]
+
+
+def test_a_recording_is_not_made_smaller(net: Path, tmp_path: Path) -> None:
+    """Where a model differs from one, there is no pair of models for gluonnx reduce."""
+    kept = bridge.record(net, output=tmp_path / "kept.npz", inputs={"data": (2, 1, 28, 28)})
+    off = {n: a + 1 for n, a in kept.runs[0].outputs.items()}
+    wrong = Recording((RecordedRun(kept.runs[0].inputs, off),), kept.facts)
+    wrong.save(tmp_path / "wrong.npz")
+    result = bridge.verify(net, expected=tmp_path / "wrong.npz")
+    assert result.verdict == "not equivalent" and "gluonnx reduce" not in str(result)
+
+
 def test_the_converted_file_gives_it_too(converted: Path) -> None:
     assert bridge.verify(converted, expected=str(RECORDED / "lenet.npz")).equivalent
     both = bridge.verify(LENET / "model", converted, expected=RECORDED / "lenet.npz")
