@@ -16,9 +16,10 @@ from ..metric import EvalMetric
 from ..ndarray import NDArray
 from ..optimizer import Optimizer
 
-CHANGING = frozenset(
-    "append appendleft extend add update insert pop popleft popitem remove discard clear setdefault sort reverse".split()
-)
+CHANGING = {
+    "append", "appendleft", "extend", "add", "update", "insert", "pop", "popleft", "popitem", "remove", "discard", "clear",
+    "setdefault", "sort", "reverse",
+}  # fmt: skip
 """Methods by which containers and metrics change."""
 TRAINED = (Block, Parameter, ParameterDict, Trainer, Optimizer, ModuleType)
 """Kinds that have a place of their own in the state, or in which a program carries nothing."""
