@@ -85,7 +85,7 @@ class Unrolled:
 def cuts(model: Model) -> list[Node]:
     """The nodes that cut an axis into pieces of size 1, and so say how long it is."""
     assert model.graph is not None
-    return [n for n in model.graph.nodes if isinstance(n.op, Splitting) and n.op.squeeze_axis]
+    return [n for n in model.graph.nodes if n.means(Splitting) and getattr(n.op, "squeeze_axis", False)]
 
 
 def unrolled(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> Unrolled | None:

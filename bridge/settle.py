@@ -268,9 +268,10 @@ def _steps(model: Model, name: str) -> MaybeShape:
     looked_up = table is not None and table.op is not None and table.op.name == "Embedding"
     start = (id(table), 0) if looked_up else start
     cut = None if start is None else _behind(model, start, _is_cut)
-    if cut is None or not isinstance(cut.op, Splitting) or cut.op.axis not in (0, 1):
+    axis = getattr(cut.op, "axis", None) if cut is not None else None
+    if cut is None or axis not in (0, 1):
         return None
-    steps = (cut.num_outputs, 1) if cut.op.axis == 0 else (1, cut.num_outputs)
+    steps = (cut.num_outputs, 1) if axis == 0 else (1, cut.num_outputs)
     if looked_up:
         return steps
     layer = _behind(model, (id(cut), 0), _has_weight)
@@ -295,7 +296,7 @@ def _has_weight(model: Model, node: Node) -> bool:
 
 def _is_cut(model: Model, node: Node) -> bool:
     """True for a node that cuts its input into steps."""
-    return isinstance(node.op, Splitting) and node.op.squeeze_axis
+    return node.means(Splitting) and getattr(node.op, "squeeze_axis", False)
 
 
 def _behind(model: Model, key: tuple[int, int], wanted: Callable[[Model, Node], bool]) -> Node | None:

@@ -174,8 +174,9 @@ def reshape_computed(g, data, shape, **attributes):
         apart.dims = (*own[:axis], *theirs[begin:end], *own[axis + 1 :])
         found = codes(apart, shape, **attributes)
         data = data if found is None else apart
-    other = whole_shape(shape, data.dtype) if found is None else None
-    if other is not None:
+    other = whole_shape(shape, data.dtype)
+    # beside a -1 a size that the file declares is a size for no other one: what is left goes elsewhere without a word
+    if other is not None and (found is None or (-1 in found and any(code > 0 for code in found))):
         result = g.reshape_like(data, other)
     else:
         result = g.passthrough(data, shape, **attributes) if found is None else g.Reshape(data, shape=found)

@@ -13,6 +13,7 @@ import bridge
 import hybrid as mx
 from bridge.cli import app
 from bridge.models import check_dtypes, hold_dtypes, open_model
+from hybrid import native
 from hybrid.core.op import Spec
 from hybrid.ir import facts
 
@@ -38,6 +39,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+WITH_KERNELS = pytest.mark.skipif(native.level() is None, reason="NumPy has no programs to save")
+
+
 @pytest.fixture
 def compiled(folder: Path, request: pytest.FixtureRequest) -> None:
     """The file beside a model from which it starts, where the command is for that."""
@@ -60,11 +64,11 @@ def compiled(folder: Path, request: pytest.FixtureRequest) -> None:
         "verify net.onnx net --inputs x.npz",
         "verify net.onnx net.onnx --inputs x.npz",
         "verify net net.onnx --inputs right.npz --also x.npz",
-        "compile net --inputs x.npz -o made.gluonnx",
-        "compile net.onnx --inputs x.npz -o made.gluonnx",
-        "run compiled --compiled --inputs x.npz",
-        "run compiled --compiled --inputs larger.npz",
-        "run compiled.onnx --compiled --inputs x.npz",
+        pytest.param("compile net --inputs x.npz -o made.gluonnx", marks=WITH_KERNELS),
+        pytest.param("compile net.onnx --inputs x.npz -o made.gluonnx", marks=WITH_KERNELS),
+        pytest.param("run compiled --compiled --inputs x.npz", marks=WITH_KERNELS),
+        pytest.param("run compiled --compiled --inputs larger.npz", marks=WITH_KERNELS),
+        pytest.param("run compiled.onnx --compiled --inputs x.npz", marks=WITH_KERNELS),
         "record net --inputs x.npz -o made.npz",
         "record net.onnx --inputs x.npz -o made.npz",
         "bench net --inputs x.npz --seconds 0.01",
@@ -122,6 +126,7 @@ def test_a_file_of_another_precision_is_still_compared(folder: Path, tmp_path: P
         assert bridge.verify(*pair, inputs=folder / "right.npz").equivalent
 
 
+@WITH_KERNELS
 def test_arrays_are_looked_at_by_the_inference_that_the_run_is_of(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,7 +108,7 @@ def test_what_only_training_reads_is_not_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_recording_is_not_made_smaller(net: Path, tmp_path: Path) -> None:
-    """Where a model differs from one, there is no pair of models for gluonnx reduce."""
+    """There is no pair of models for gluonnx reduce then."""
     kept = bridge.record(net, output=tmp_path / "kept.npz", inputs={"data": (2, 1, 28, 28)})
     off = {n: a + 1 for n, a in kept.runs[0].outputs.items()}
     wrong = Recording((RecordedRun(kept.runs[0].inputs, off),), kept.facts)
