@@ -685,7 +685,7 @@ TROUBLES = (
         "training-unkept",
         "A training keeps less than the program needs",
         "hybrid.core.error.MXNetError",
-        r"^Training: (a Trainer makes|line \d+:|keep|\w+ (cannot say where it stands|was made in an epoch before))",
+        r"^Training: (a Trainer makes|line \d+:|keep|epoch \d+ went by|batches|\w+ (cannot say where it stands|was made in an epoch before))",
         "Training: a Trainer makes a step that it was not given, and whose states would begin anew; wanted all networks and "
         "trainers of the loop: Training(net=[one, other], trainer=[trainer_of_one, trainer_of_other])",
         "`mx.resuming.Training` would go on to other weights than those of a run in one piece: something that the loop uses begins "
@@ -693,6 +693,8 @@ TROUBLES = (
         (
             "Do what the message says: all trainers as `trainer`, `run.enumerate(data)` for `enumerate(run.batches(data))`, "
             "`run.batches(data, other)` for `zip`.",
+            "Both loops are told: `for epoch in run.epochs(10)` in the place of `range(10)`, and in it `for batch in "
+            "run.batches(data)` in the place of `data`.",
             "Iterators of the program's own that have a `reset()` are subclasses of `mx.io.DataIter`, made ahead of the loop over "
             "epochs or anew in each, or have `state_dict()` and `load_state_dict(state)`: [the tutorial]"
             "(tutorials/training-script.md#going-on-after-it-was-killed).",

@@ -158,7 +158,8 @@ class Training:
     def epochs(self, end: int, begin: int = 0) -> Iterator[int]:
         """Numbers of the epochs that are left to do, of those from begin to before end.
 
-        Raises MXNetError when the state is not of these epochs: behind the last, or before the first.
+        Raises MXNetError when the state is not of these epochs: behind the last, or before the first; and behind an epoch that
+        went by without ``batches``, for the state is written where these begin.
 
         Examples
         --------
@@ -166,10 +167,10 @@ class Training:
         >>> net = mx.gluon.nn.Dense(1, in_units=2)
         >>> net.initialize()
         >>> run = mx.resuming.Training("state", net=net)
-        >>> [epoch for epoch in run.epochs(3)]
+        >>> [epoch for epoch in run.epochs(3) for x in run.batches([mx.nd.ones(2)])]
         [0, 1, 2]
         >>> again = mx.resuming.Training("state", net=net)
-        >>> [epoch for epoch in again.epochs(5)]
+        >>> [epoch for epoch in again.epochs(5) for x in again.batches([mx.nd.ones(2)])]
         [3, 4]
         """
         if self._resumed and self._gone < 0:
@@ -196,6 +197,7 @@ class Training:
                 found = None
                 self._at_head, self._again_at_head = self._now(), self._again.at_head()
                 yield self._epoch
+                self._check_gone(end)
                 self._epoch, self._batch = self._epoch + 1, 0
             if found is None:
                 self._again_at_head = self._again.at_head()
@@ -408,6 +410,20 @@ class Training:
             )
         if self._epoch < begin:
             raise MXNetError(f"{stands}, and this program begins with epoch {begin}; {self._anew()}")
+
+    def _check_gone(self, end: int) -> None:
+        """Raise MXNetError when an epoch went by without batches: where the data stood, which nobody can tell without them, makes
+        the next epoch as well. Of the last a warning, for the state is written behind it."""
+        if self._gone == self._epoch:
+            return
+        problem = (
+            f"Training: epoch {self._epoch} went by without batches(...), and nothing was written in it: the state is written where "
+            "the batches of an epoch begin; wanted `for batch in run.batches(data)` in the place of `for batch in data` (where a "
+            "program makes its batches itself, `for i in run.batches(range(100))`)"
+        )
+        if self._epoch + 1 < end or (self._found is not None and "at_begin" in self._found):
+            raise MXNetError(problem)
+        logging.warning("%s", problem)
 
     def _check_length(self, data: Any, done: int) -> bool:
         """True when data has another number of batches than when the state was written. Raises MXNetError in the midst of it."""

@@ -850,6 +850,33 @@ def test_a_trainer_that_is_not_kept_is_refused(tmp_path: Path) -> None:
     step(other, unkept, nd.array(X), nd.array(Y))  # which is another matter
 
 
+@pytest.mark.parametrize("every", [None, 2])
+def test_epochs_without_batches_are_refused(every: int | None, tmp_path: Path, caplog: Any) -> None:
+    net, trainer = made()
+    turns = 0
+    with pytest.raises(MXNetError, match=r"epoch 0 went by without batches.*wanted `for batch in run.batches\(data\)`"):
+        for _ in Training(tmp_path, net=net, trainer=trainer, every=every).epochs(3):
+            turns += 1
+            for x, y in loader():
+                step(net, trainer, x, y)
+    assert turns == 1 and not list(tmp_path.iterdir())
+    assert list(Training(None, net=net, trainer=trainer).epochs(3)) == [0, 1, 2]  # where nothing is asked for
+    assert list(Training(tmp_path, net=net, trainer=trainer).epochs(1)) == [0]  # which has nothing more to lose
+    assert "epoch 0 went by without batches" in caplog.text and len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_midst_of_the_last_epoch_is_not_trained_twice(tmp_path: Path) -> None:
+    net, trainer = made()
+    run = Training(tmp_path, net=net, trainer=trainer, every=1)
+    next(run.epochs(1))
+    for i, (x, y) in run.enumerate(loader()):
+        step(net, trainer, x, y)
+        if i == 2:
+            break
+    with pytest.raises(MXNetError, match="epoch 0 went by without batches"):
+        list(Training(tmp_path, net=net, trainer=trainer).epochs(1))
+
+
 def test_variables_that_are_carried_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     net, trainer = made()
     net(nd.array(X[:1]))
