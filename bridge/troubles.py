@@ -685,7 +685,8 @@ TROUBLES = (
         "training-unkept",
         "A training keeps less than the program needs",
         "hybrid.core.error.MXNetError",
-        r"^Training: (a Trainer makes|line \d+:|keep|epoch \d+ went by|batches|\w+ (cannot say where it stands|was made in an epoch before))",
+        r"^Training: (a Trainer makes|line \d+:|keep|epoch \d+ went by|batches|"
+        r"\w+ (cannot say where it stands|was made in an epoch before))",
         "Training: a Trainer makes a step that it was not given, and whose states would begin anew; wanted all networks and "
         "trainers of the loop: Training(net=[one, other], trainer=[trainer_of_one, trainer_of_other])",
         "`mx.resuming.Training` would go on to other weights than those of a run in one piece: something that the loop uses begins "

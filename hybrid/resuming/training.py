@@ -119,6 +119,8 @@ class Training:
         self._first = 0
         self._gone = -1
         """The epoch whose batches are gone through, or were the last."""
+        self._in_epochs = False
+        """True once epochs gave one, until it has given the last."""
         self._by_fit = False
         """True in Module.fit, which calls _write_due behind its callbacks: these are called when the next batch is there."""
         self._due: Any = None
@@ -179,10 +181,12 @@ class Training:
         self._first = begin
         if self._folder is not None and self._epoch < end and not self._by_fit:
             carried.tell(sys._getframe(1), self._keep, self._every is not None)
+        self._in_epochs = True
         if self._folder is None:
             while self._epoch < end:
                 yield self._epoch
                 self._epoch, self._batch = self._epoch + 1, 0
+            self._in_epochs = False
             return
         found, outer = self._found, Made.active
         Made.active = self._again = Again(found, outer)
@@ -199,6 +203,7 @@ class Training:
                 yield self._epoch
                 self._check_gone(end)
                 self._epoch, self._batch = self._epoch + 1, 0
+            self._in_epochs = False
             if found is None:
                 self._again_at_head = self._again.at_head()
             else:
@@ -224,7 +229,7 @@ class Training:
         others: what goes beside it; the batches are tuples then, as those of zip.
 
         Raises MXNetError for data that is not what the state is in the midst of, for data that cannot say where it stands, and
-        when the batches of this epoch were gone through already.
+        when the batches of this epoch were gone through already, or no loop over ``epochs`` goes on.
 
         Examples
         --------
@@ -236,6 +241,12 @@ class Training:
         ...     print([int(x.sum().asscalar()) for x in run.batches([mx.nd.ones(2), mx.nd.ones(3)])])
         [2, 3]
         """
+        if not self._in_epochs:
+            raise MXNetError(
+                "Training: batches was called outside of a loop over its epochs, without which nobody knows which epoch this is; "
+                "wanted `for epoch in run.epochs(10)` in the place of `for epoch in range(10)`, and the data itself where it is "
+                "not trained on"
+            )
         if self._gone == self._epoch:
             raise MXNetError(
                 f"Training: batches was called before in epoch {self._epoch}; wanted one loop over batches in each turn of a loop "
@@ -417,9 +428,9 @@ class Training:
         if self._gone == self._epoch:
             return
         problem = (
-            f"Training: epoch {self._epoch} went by without batches(...), and nothing was written in it: the state is written where "
-            "the batches of an epoch begin; wanted `for batch in run.batches(data)` in the place of `for batch in data` (where a "
-            "program makes its batches itself, `for i in run.batches(range(100))`)"
+            f"Training: epoch {self._epoch} went by without batches(...), and nothing was written in it: the state is "
+            "written where the batches of an epoch begin; wanted `for batch in run.batches(data)` in the place of `for batch in "
+            "data` (where a program makes its batches itself, `for i in run.batches(range(100))`)"
         )
         if self._epoch + 1 < end or (self._found is not None and "at_begin" in self._found):
             raise MXNetError(problem)

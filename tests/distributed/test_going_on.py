@@ -865,6 +865,29 @@ def test_epochs_without_batches_are_refused(every: int | None, tmp_path: Path, c
     assert "epoch 0 went by without batches" in caplog.text and len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.parametrize("asked", [{}, {"every": 7}, {"folder": None}])
+def test_batches_without_epochs_are_refused(asked: dict[str, Any], tmp_path: Path) -> None:
+    net, trainer = made()
+    run = Training(**{"folder": tmp_path, **asked}, net=net, trainer=trainer)
+    says = r"outside of a loop over its epochs.*`for epoch in run.epochs\(10\)`"
+    steps = 0
+    with pytest.raises(MXNetError, match=says):
+        for _ in range(2):
+            for x, y in run.batches(loader()):
+                step(net, trainer, x, y)
+                steps += 1
+    with pytest.raises(MXNetError, match=says):
+        next(run.enumerate(loader()))
+    assert not steps and not list(tmp_path.iterdir())
+    for _ in run.epochs(2):  # it is as good as new
+        for x, y in run.batches(loader()):
+            step(net, trainer, x, y)
+            steps += 1
+    assert steps == 12
+    with pytest.raises(MXNetError, match=says):  # behind the last, where a state would be of more epochs than there are
+        next(run.batches(loader()))
+
+
 def test_the_midst_of_the_last_epoch_is_not_trained_twice(tmp_path: Path) -> None:
     net, trainer = made()
     run = Training(tmp_path, net=net, trainer=trainer, every=1)
