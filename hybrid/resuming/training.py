@@ -550,12 +550,14 @@ class Training:
     def _load(self) -> dict[str, np.ndarray] | None:
         """This rank's part of the file; None where there is no file."""
         world = joined_world()
-        content = b""
+        content: bytes | None = None
         if (world is None or world.rank == 0) and os.path.exists(self._path()):
             content = read(self._path())
         if world is not None and world.size > 1:
-            content = bytes(world.gather("state to resume", np.frombuffer(content, np.uint8))[0])
-        if not content:
+            there = world.gather_json("whether there is a state", content is not None)[0]  # one of no bytes is a damaged one
+            gathered = world.gather("state to resume", np.frombuffer(content or b"", np.uint8))[0]
+            content = bytes(gathered) if there else None
+        if content is None:
             return None
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as held:
