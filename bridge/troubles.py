@@ -703,6 +703,20 @@ TROUBLES = (
         ),
     ),
     Trouble(
+        "state-place",
+        "A state cannot be kept where it was to be",
+        "hybrid.core.error.MXNetError",
+        r"^Training: .*(nothing can be written there|is a file, wanted a folder)",
+        "Training: /mnt/gone/state: nothing can be written there (No such file or directory); wanted a folder to keep the state in "
+        "that is there or can be made, on a disk with room",
+        "`--resume FOLDER` or `mx.resuming.Training(FOLDER)` tries to write there before it trains, for a state that could not be "
+        "written hours later would be none. A folder that is not there yet is made. Of several processes only rank 0 writes.",
+        (
+            "Name a folder that this user may write to, or mount its disk.",
+            "Make room where the disk is full.",
+        ),
+    ),
+    Trouble(
         "state-of-another-program",
         "Training does not go on from a state",
         "hybrid.core.error.MXNetError",

@@ -191,6 +191,19 @@ def write(path: str | os.PathLike[str], content: bytes | str | Iterable[Any]) ->
         file.writelines([content] if isinstance(content, bytes) else content)
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise OSError where a file could not be written, of no more than a byte. What stands there stays."""
+    probe = Replacement(path)
+    try:
+        if os.path.isfile(probe.path) or not os.path.exists(
+            probe.path
+        ):  # what is read from a pipe cannot be taken back
+            probe.file.write(b"0")
+            probe.file.flush()
+    finally:
+        probe.discard()
+
+
 def append(path: str | os.PathLike[str], content: bytes) -> None:
     """Add to the end of a file that nobody sees yet: one in a scratch folder."""
     with open(path, "ab") as file:

@@ -19,7 +19,7 @@ from ..core import rng
 from ..core.error import FormatError, MXNetError
 from ..core.resume import Settings
 from ..core.watch import Made
-from ..formats.files import read, write
+from ..formats.files import check_writable, read, write
 from ..kvstore.world import World, joined_world
 from ..ndarray import waitall
 from . import carried, own
@@ -40,7 +40,7 @@ class Training:
     of others that it carries from epoch to epoch a warning says that they are not. Of what the program asks of optimizers and
     parameters the state remembers what it was at first: where that is another now, the new value holds, and a warning says so.
 
-    Raises MXNetError when the state in the folder is of another network, kind of optimizer, or number of ranks, when the data gives
+    Raises MXNetError when nothing can be written to the folder, when the state in it is of another network, kind of optimizer, or number of ranks, when the data gives
     other batches than it gave, and when a Trainer that it was not given makes a step among its batches. Raises FormatError when the
     state is damaged.
 
@@ -135,6 +135,7 @@ class Training:
         if self._folder is not None:
             if os.path.exists(self._folder) and not os.path.isdir(self._folder):
                 raise MXNetError(f"Training: {self._folder} is a file, wanted a folder to keep the state in")
+            self._check_place()
             Settings.used = True
             self._now()  # what cannot be kept is refused before it trains
             self._found = self._load()
@@ -547,6 +548,24 @@ class Training:
             os.makedirs(self._folder, exist_ok=True)
             write(self._path(), _packed({"about": as_bytes(about), **merged}))
 
+    def _check_place(self) -> None:
+        """Raise MXNetError, in all ranks, where the state could not be written: before training, and not after hours of it."""
+        assert self._folder is not None
+        world, problem = joined_world(), None
+        if world is None or world.rank == 0:
+            try:
+                os.makedirs(self._folder, exist_ok=True)
+                check_writable(self._path())
+            except OSError as error:
+                problem = error.strerror or str(error)
+        if world is not None and world.size > 1:
+            problem = world.gather_json("whether a state can be written", problem)[0]
+        if problem is not None:
+            raise MXNetError(
+                f"Training: {self._folder}: nothing can be written there ({problem}); wanted a folder to keep the state in that is "
+                "there or can be made, on a disk with room"
+            )
+
     def _load(self) -> dict[str, np.ndarray] | None:
         """This rank's part of the file; None where there is no file."""
         world = joined_world()
@@ -554,7 +573,9 @@ class Training:
         if (world is None or world.rank == 0) and os.path.exists(self._path()):
             content = read(self._path())
         if world is not None and world.size > 1:
-            there = world.gather_json("whether there is a state", content is not None)[0]  # one of no bytes is a damaged one
+            there = world.gather_json("whether there is a state", content is not None)[
+                0
+            ]  # one of no bytes is a damaged one
             gathered = world.gather("state to resume", np.frombuffer(content or b"", np.uint8))[0]
             content = bytes(gathered) if there else None
         if content is None:

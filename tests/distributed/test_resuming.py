@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import errno
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ from hybrid import resuming
 from hybrid.contrib.amp.loss_scaler import LossScaler
 from hybrid.core.error import FormatError, MXNetError
 from hybrid.core.resume import Settings
+from hybrid.formats import files
 from hybrid.formats.files import PART
 from hybrid.resuming.training import NAME, Training
 from tests import fresh
@@ -102,6 +104,56 @@ def test_states_of_others_are_refused(tmp_path: Path) -> None:
         assert (tmp_path / NAME).stat().st_size == left
     with pytest.raises(MXNetError, match="is a file, wanted a folder to keep the state in"):
         _run(tmp_path / NAME)
+
+
+def _left(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_a_place_that_cannot_be_written_is_told_before_it_trains(tmp_path: Path, monkeypatch: Any) -> None:
+    _run(tmp_path / "made" / "here")
+    assert _left(tmp_path / "made" / "here") == []  # it is tried, and nothing is left of that
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        MXNetError, match=r"file/state: nothing can be written there \(Not a directory\); wanted a folder"
+    ):
+        _run(tmp_path / "file" / "state")
+    (tmp_path / "taken" / NAME).mkdir(parents=True)
+    with pytest.raises(MXNetError, match=r"taken: nothing can be written there"):
+        _run(tmp_path / "taken")
+    net, run = _run(tmp_path)
+    _train(net, run, 1)
+    before = (tmp_path / NAME).read_bytes()
+    _run(tmp_path)
+    assert (tmp_path / NAME).read_bytes() == before
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files, "Replacement", full)
+    with pytest.raises(MXNetError, match="No space left on device"):
+        _run(tmp_path)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc, to which nobody can write")
+def test_a_program_is_told_that_its_place_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "kept.py").write_text(
+        "import mxnet as mx\nnet = mx.gluon.nn.Dense(1, in_units=2)\nnet.initialize()\n"
+        "run = mx.resuming.Training(net=net)\nprint('trains')\n"
+    )
+    done = fresh.run(["--resume", "/proc/nope", "kept.py"], tmp_path)
+    assert done.returncode == 1 and not done.stdout
+    assert "MXNetError: Training: /proc/nope: nothing can be written there (No such file" in done.stderr
+
+
+@needs_mpi
+def test_ranks_refuse_what_rank_0_finds(tmp_path: Path) -> None:
+    """All of them, at once: none waits for another until it is killed."""
+    (tmp_path / NAME).write_bytes(b"")
+    assert train(2, "gluon", tmp_path, tmp_path / "out") not in (0, -9)
+    assert _left(tmp_path) == [NAME] and not (tmp_path / NAME).stat().st_size
+    assert train(2, "gluon", tmp_path / NAME / "state", tmp_path / "out") not in (0, -9)
+    assert _left(tmp_path) == [NAME]
 
 
 def test_data_that_cannot_say_where_it_stands(tmp_path: Path) -> None:
