@@ -195,9 +195,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise OSError where a file could not be written, of no more than a byte. What stands there stays."""
     probe = Replacement(path)
     try:
-        if os.path.isfile(probe.path) or not os.path.exists(
-            probe.path
-        ):  # what is read from a pipe cannot be taken back
+        if probe._part is not None:  # what goes to a pipe cannot be taken back
             probe.file.write(b"0")
             probe.file.flush()
     finally:

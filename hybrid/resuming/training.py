@@ -40,9 +40,9 @@ class Training:
     of others that it carries from epoch to epoch a warning says that they are not. Of what the program asks of optimizers and
     parameters the state remembers what it was at first: where that is another now, the new value holds, and a warning says so.
 
-    Raises MXNetError when nothing can be written to the folder, when the state in it is of another network, kind of optimizer, or number of ranks, when the data gives
-    other batches than it gave, and when a Trainer that it was not given makes a step among its batches. Raises FormatError when the
-    state is damaged.
+    Raises MXNetError when nothing can be written to the folder, when the state in it is of another network, kind of optimizer, or
+    number of ranks, when the data gives other batches than it gave, and when a Trainer that it was not given makes a step among
+    its batches. Raises FormatError when the state is damaged.
 
     Parameters
     ----------
@@ -573,9 +573,8 @@ class Training:
         if (world is None or world.rank == 0) and os.path.exists(self._path()):
             content = read(self._path())
         if world is not None and world.size > 1:
-            there = world.gather_json("whether there is a state", content is not None)[
-                0
-            ]  # one of no bytes is a damaged one
+            # apart from its bytes: one that has none is damaged, and not missing
+            there = world.gather_json("whether there is a state", content is not None)[0]
             gathered = world.gather("state to resume", np.frombuffer(content or b"", np.uint8))[0]
             content = bytes(gathered) if there else None
         if content is None:
