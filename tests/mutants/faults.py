@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import eighth, eleventh, fifth, fourth, ninth, own_iterators, seventh, sixth, tenth, third
+from . import eighth, eleventh, fifth, fourth, loops, ninth, own_iterators, seventh, sixth, tenth, third
 
 
 class Fault(NamedTuple):
@@ -1188,9 +1188,11 @@ EIGHTH = _area("eighth planting", "", "", eighth.ROWS)
 
 TENTH = _area("tenth planting", "", "", tenth.ROWS)
 ELEVENTH = _area("eleventh planting", "", "", eleventh.ROWS)
+LOOPS = _area("loops of training", "", "", loops.ROWS)
 OWN_ITERATORS = _area("own iterators", "", "", own_iterators.ROWS)
 
 FAULTS = (
+    *LOOPS,
     *OWN_ITERATORS,
     *ELEVENTH,
     *TENTH,
