@@ -53,6 +53,21 @@ TROUBLES = (
         ),
     ),
     Trouble(
+        "calibration",
+        "Examples to calibrate on tell nothing of ranges",
+        BAD_INPUT,
+        r"calibration: \S+ (?:is \S+ throughout|of .* NaN or infinite)",
+        "calibration: data is 0 throughout in 4 examples of data.npz, wanted numbers that vary as those do that the network will "
+        "get; check how the file was written, and give some dozens of real examples",
+        "8-bit integers hold the range that examples reach. Where all numbers are one, that is no range: the file would hold one "
+        "number, and agree with the network on it alone. NaN and infinite numbers have no place in a range.",
+        (
+            "Look at the arrays: `numpy.load(\"data.npz\")[\"data\"]` and its `min()`, `max()`.",
+            "Give some dozens of inputs as the network will get them, with the same scale, mean and order of colours.",
+            "For a mask that holds minus infinity write a large finite number, such as -1e9.",
+        ),
+    ),
+    Trouble(
         "sizes-to-draw",
         "Inputs are to be drawn, and nothing tells their sizes",
         "bridge.paths.SizesWanted",

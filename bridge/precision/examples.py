@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hybrid.core.attrs import is_float
 from hybrid.core.op import Spec
 
 from ..engines import Arrays
@@ -34,6 +35,37 @@ class Examples:
     """Number of examples, where they are counted: what is behind that in the last set is there again."""
     labels: np.ndarray | None = None
     """Their classes (count,)."""
+
+
+def check_calibration(examples: Examples) -> None:
+    """Raise BadInput for examples that tell nothing of ranges: NaN or infinite numbers, and numbers that are all one, from which
+    integers would hold that one number and a measurement on the same examples would find no error."""
+    problems, varying, same = [], False, []
+    for name in dict.fromkeys(n for feeds in examples.feeds for n in feeds):
+        arrays = [np.asarray(feeds[name]) for feeds in examples.feeds if name in feeds]
+        if any(a.dtype.kind not in "biuf" and not is_float(a.dtype) for a in arrays) or not any(a.size for a in arrays):
+            varying = True  # nothing is known of these
+            continue
+        total = sum(a.size for a in arrays)
+        odd = sum(int(np.count_nonzero(~np.isfinite(a))) for a in arrays if is_float(a.dtype))
+        if odd:
+            problems.append(
+                f"calibration: {name} of {examples.told} holds {odd} of {total} numbers that are NaN or infinite, wanted finite "
+                "ones; take these examples out (for a mask write a large finite number, such as -1e9)"
+            )
+            continue
+        low, high = (float(end([end(a) for a in arrays if a.size])) for end in (np.min, np.max))
+        if low < high:
+            varying = True
+        else:
+            same.append(f"{name} is {low:g} throughout")
+    if same and not varying and not problems:
+        problems.append(
+            f"calibration: {', '.join(same)} in {examples.told}, wanted numbers that vary as those do that the network will get; "
+            "check how the file was written, and give some dozens of real examples"
+        )
+    if problems:
+        raise BadInput(*problems)
 
 
 def load_examples(

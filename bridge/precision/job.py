@@ -43,7 +43,7 @@ from ..targets.writing import written_for
 from ..verify import verify
 from .accuracy import Accuracy, AccuracyReport, judged, measure, top
 from .choosing import Choice, choose
-from .examples import Examples, load_examples, load_labels
+from .examples import Examples, check_calibration, load_examples, load_labels
 from .places import check_places, run_in_places
 from .scales import scales_of
 from .staying import EXACT, HEADROOM, Staying
@@ -250,6 +250,8 @@ def _examples(
         feeds = [cases.case(seed + i).feeds for i in range(many)]
         told = "the inputs given" if not cases.drawn else f"{many} sets drawn, seed {seed}"
         found = Examples(feeds, told)
+    if isinstance(precision, Quantized):
+        check_calibration(found)
     if precision.labels is not None:
         return dataclasses.replace(found, labels=load_labels(precision.labels, found.count))
     return found

@@ -12,7 +12,9 @@ import bridge
 import hybrid as mx
 from bridge.cli import app
 from bridge.precision.accuracy import top
+from bridge.precision.examples import Examples, check_calibration
 from bridge.precision.job import TooInexact
+from bridge.troubles import trouble_of
 from converters.forms import Forms
 from tests.models.networks import agree, networks
 
@@ -341,6 +343,34 @@ def test_examples_that_do_not_fit_are_refused(arrays, told: str, tmp_path) -> No
     np.savez(tmp_path / "data.npz", **arrays)
     with pytest.raises(bridge.BadInput, match=told):
         bridge.convert_in(bridge.Quantized(data=tmp_path / "data.npz"), prefix, inputs={"data": SHAPE}, verify=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda a: a * 0, r"calibration: data is 0 throughout in 4 examples of data.npz, wanted numbers that vary.*give"),
+        (lambda a: a * 0 + 2.5, "data is 2.5 throughout"),
+        (lambda a: np.where(a == a.max(), np.nan, a), r"holds 1 of 1200 numbers that are NaN or infinite, wanted finite"),
+        (lambda a: np.where(a == a.max(), np.inf, a), r"holds 1 of 1200 numbers that are NaN or infinite"),
+    ],
+)
+def test_calibration_that_tells_nothing_is_refused(change, told: str, tmp_path) -> None:
+    prefix, path = saved(tmp_path), tmp_path / "q.onnx"
+    array = np.random.default_rng(1).standard_normal((4, *SHAPE[1:])).astype(np.float32)
+    np.savez(tmp_path / "data.npz", data=change(array).astype(np.float32))
+    with pytest.raises(bridge.BadInput, match=told) as caught:
+        bridge.convert_in(
+            bridge.Quantized(data=tmp_path / "data.npz"), prefix, inputs={"data": SHAPE}, output=path, verify=False
+        )
+    assert not path.exists()
+    assert trouble_of(caught.value).anchor == "calibration"
+
+
+def test_one_input_may_be_the_same_throughout(tmp_path) -> None:
+    """States that a sequence begins with are zeros."""
+    check_calibration(Examples([{"data": np.float32([1, 2]), "state": np.zeros(4, np.float32)}], "arrays given"))
+    with pytest.raises(bridge.BadInput, match="data is 1 throughout, state is 0 throughout"):
+        check_calibration(Examples([{"data": np.float32([1, 1]), "state": np.zeros(4, np.float32)}], "arrays given"))
 
 
 # -- the command ----------------------------------------------------------------------------------------------------------
