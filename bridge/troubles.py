@@ -62,7 +62,7 @@ TROUBLES = (
         "8-bit integers hold the range that examples reach. Where all numbers are one, that is no range: the file would hold one "
         "number, and agree with the network on it alone. NaN and infinite numbers have no place in a range.",
         (
-            "Look at the arrays: `numpy.load(\"data.npz\")[\"data\"]` and its `min()`, `max()`.",
+            'Look at the arrays: `numpy.load("data.npz")["data"]` and its `min()`, `max()`.',
             "Give some dozens of inputs as the network will get them, with the same scale, mean and order of colours.",
             "For a mask that holds minus infinity write a large finite number, such as -1e9.",
         ),

@@ -164,6 +164,7 @@ def compared(
     half = next((e for e in (left, right) if isinstance(e, HalfEngine)), None)
     if half is not None:
         specs, arrays = widen_specs(specs), widen_half(arrays)
+    held: dict[str, tuple[float, float]] = {}
     if recording is not None:
         recording = renamed(recording, left)
         cases = cases_for_both(recording, left, right, names)
@@ -177,7 +178,8 @@ def compared(
             if quantized is not None:  # integers are calibrated for the numbers that the network expects
                 kinds, count = KINDS[:1], runs if arrays else max(runs, DRAWS)
             cases = make_cases(left, right, specs, arrays, seed, runs=count, kinds=kinds, files=sources, **told)
-            held = {} if quantized is None else ranges_held((first, second)[quantized], cases, ranges or {})
+            if quantized is not None:
+                held = ranges_held((first, second)[quantized], cases, ranges or {})
             if held:
                 told["ranges"] = {**(ranges or {}), **held}
                 cases = make_cases(left, right, specs, arrays, seed, runs=count, kinds=kinds, files=sources, **told)
@@ -194,7 +196,7 @@ def compared(
             raise
     if quantized is not None:
         tell = listener(progress)
-        found = hold_beside(first, second, quantized, [c for c in cases if c.shapes == cases[0].shapes], tell)
+        found = hold_beside(first, second, quantized, [c for c in cases if c.shapes == cases[0].shapes], held, tell)
         found = with_warnings(found, [carried] if carried else [])
         identified = identify(first.files()), identify(second.files())
         return with_names(found, first.name, second.name, time.perf_counter() - start, identified)

@@ -100,9 +100,16 @@ def _calibrated(model: Model) -> dict[str, tuple[float, float]]:
     return found
 
 
-def hold_beside(first: Model, second: Model, place: int, cases: Sequence[Case], tell: Progress) -> QuantizedResult:
+def hold_beside(
+    first: Model,
+    second: Model,
+    place: int,
+    cases: Sequence[Case],
+    held: Mapping[str, tuple[float, float]],
+    tell: Progress,
+) -> QuantizedResult:
     """The comparison of a file on 8-bit integers with its network. place: of the file among the two. cases: by the first one's
-    names of inputs, all of one size.
+    names of inputs, all of one size. held: the ranges by input, of ranges_held, that were drawn from.
 
     Raises BadInput where the network has other outputs than the file."""
     names = dict(cases[0].names)
@@ -151,6 +158,12 @@ def hold_beside(first: Model, second: Model, place: int, cases: Sequence[Case], 
     name = (first, second)[place].name
     note = f"{name} is on 8-bit integers: signal to noise decides, {report.least:g} dB or more of outputs and what chooses them"
     notes = [note]
+    if held:
+        drawn = ", ".join(f"{n} {low:.4g} to {high:.4g}" for n, (low, high) in held.items())
+        notes.append(
+            f"inputs were drawn from the range that the file was calibrated on ({drawn}), which is not to say that the network "
+            "expects it; --image, --inputs and --range say better"
+        )
     if not good and any(c.seed is not None for c in cases):
         notes.append(
             "integers hold what they were calibrated on, and inputs were drawn: give some of that kind (--image, --inputs, --range)"

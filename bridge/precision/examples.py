@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ from .wishes import Data
 OPEN_BATCH = 16
 """Batch that examples are given in where a model takes any."""
 
+FAR = 10.0
+"""Times that examples are larger or smaller than what the network was compared on, beyond which that is said."""
+
 
 @dataclass(frozen=True)
 class Examples:
@@ -35,6 +38,10 @@ class Examples:
     """Number of examples, where they are counted: what is behind that in the last set is there again."""
     labels: np.ndarray | None = None
     """Their classes (count,)."""
+    drawn: bool = False
+    """True where numbers were drawn since none were given."""
+    compared: Mapping[str, tuple[str, np.ndarray]] = field(default_factory=dict)
+    """By input where it came from, and what it was, when the file before was compared; empty where examples are that."""
 
 
 def check_calibration(examples: Examples) -> None:
@@ -66,6 +73,31 @@ def check_calibration(examples: Examples) -> None:
         )
     if problems:
         raise BadInput(*problems)
+
+
+def notes_of_calibration(examples: Examples) -> tuple[str, ...]:
+    """What is to be said of examples that integers were calibrated on: that they were drawn, or are far from what the network was
+    compared on."""
+    if examples.drawn:
+        return (
+            f"calibrated on drawn numbers ({examples.told}), which shows that it works and no more: inputs of another scale may be "
+            "far off; for a file that is used, give examples of your own, such as --quantize FOLDER or --quantize DATA.npz",
+        )
+    notes = []
+    for name, (origin, array) in examples.compared.items():
+        given = [np.asarray(feeds[name]) for feeds in examples.feeds if name in feeds]
+        if not is_float(array.dtype) or not array.size or not any(a.size for a in given):
+            continue
+        low, high = (float(end([end(a) for a in given if a.size])) for end in (np.min, np.max))
+        own = float(np.abs(array.astype(np.float64)).max())
+        reach = max(abs(low), abs(high))
+        if min(own, reach) > 0 and max(own, reach) > FAR * min(own, reach):
+            notes.append(
+                f"{name}: calibrated on {low:.4g} to {high:.4g}, compared on {origin} (at most {own:.3g}) before it became int8. "
+                f"If the network takes what you calibrated on, compare on it too: --range {name}:{low:.4g},{high:.4g}; if it takes "
+                "normalised numbers, normalise the examples: integers hold the range of these alone"
+            )
+    return tuple(notes)
 
 
 def load_examples(

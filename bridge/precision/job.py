@@ -43,7 +43,7 @@ from ..targets.writing import written_for
 from ..verify import verify
 from .accuracy import Accuracy, AccuracyReport, judged, measure, top
 from .choosing import Choice, choose
-from .examples import Examples, check_calibration, load_examples, load_labels
+from .examples import Examples, check_calibration, load_examples, load_labels, notes_of_calibration
 from .places import check_places, run_in_places
 from .scales import scales_of
 from .staying import EXACT, HEADROOM, Staying
@@ -237,19 +237,29 @@ def _examples(
         known |= {
             name: Spec(tuple(d["shape"])) for n, d in told.items() if (name := d.get("second", rename.get(n, n))) in own
         }
-    if precision.data is not DRAWN and precision.data != DRAWN:
-        found = load_examples(precision.data, held, known, ranges)
-    else:
+    own_data = precision.data is not DRAWN and precision.data != DRAWN
+
+    def cases_drawn() -> Cases:
+        """The draws as they are for the comparison of the file before."""
         engine = OnnxEngine(held)
         given = {n: Spec(s.shape, own[n].dtype) for n, s in known.items()}
         fitting = {n: a.astype(own[n].dtype) for n, a in arrays.items()}
         limits = {rename.get(n, n): r for n, r in (ranges or {}).items()}
-        cases = Cases(engine, engine, given, fitting, ranges=limits)
+        return Cases(engine, engine, given, fitting, ranges=limits)
+
+    if own_data:
+        found = load_examples(precision.data, held, known, ranges)
+        if isinstance(precision, Quantized) and result.verification is not None and result.verification.runs:
+            case = cases_drawn().case(seed)
+            compared = {n: (case.origins.get(n, "given").rpartition(": ")[2], a) for n, a in case.feeds.items()}
+            found = dataclasses.replace(found, compared=compared)
+    else:
+        cases = cases_drawn()
         count = DRAWS if cases.drawn else 1
         many = 4 * count if isinstance(precision, Quantized) and cases.drawn else count
         feeds = [cases.case(seed + i).feeds for i in range(many)]
         told = "the inputs given" if not cases.drawn else f"{many} sets drawn, seed {seed}"
-        found = Examples(feeds, told)
+        found = Examples(feeds, told, drawn=bool(cases.drawn))
     if isinstance(precision, Quantized):
         check_calibration(found)
     if precision.labels is not None:
@@ -467,6 +477,7 @@ def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Exam
         quantized=tuple(choice.node(o).name or o for o in _in_order(before, {*choice.products, *choice.already})),
         calibration=calibration,
         runtime={a.tensor: a.sqnr for a in fused},
+        notes=notes_of_calibration(examples) if choice.products else (),
     )
     if not report.quantized:
         raise TooInexact(

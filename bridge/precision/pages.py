@@ -30,7 +30,7 @@ def brief(report: AccuracyReport) -> list[Block]:
         found = report.labelled
         top5 = "" if found.top5 is None else f", top-5 {found.top5[0]:.2%} -> {found.top5[1]:.2%}"
         lines.append(f"top-1 {found.top1[0]:.2%} -> {found.top1[1]:.2%}{top5}, of {found.examples} examples")
-    return [Line(text) for text in lines]
+    return [*map(Line, lines), *(Line(f"note: {note}", "warn") for note in report.notes)]
 
 
 def full(report: AccuracyReport) -> list[Block]:

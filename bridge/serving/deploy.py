@@ -242,7 +242,8 @@ def _ready(
         convert_to = convert if precision is None else functools.partial(convert_in, precision)
         result = convert_to(opened, output=path, progress=tell, **options)
         verdict = "not verified" if result.verification is None else result.verification.verdict
-        return list(result.warnings), verdict, result
+        accuracy = getattr(result, "accuracy", None)  # of a file in another precision
+        return [*result.warnings, *(() if accuracy is None else accuracy.notes)], verdict, result
     usual = {n: p.default for n, p in inspect.signature(convert).parameters.items()}
     told = {**conversion, "precision": precision}
     if told.get("postprocess") == Postprocess(labels=labels):  # names alone, which any file can carry

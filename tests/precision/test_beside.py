@@ -96,9 +96,11 @@ def test_inputs_are_drawn_from_what_integers_were_calibrated_on(of_pixels: Path,
     told = [r["inputs"]["data"]["from"] for r in found.runs]
     assert found.equivalent
     assert all("evenly from 0 to 255" in t for t in told), told
+    said = "inputs were drawn from the range that the file was calibrated on (data 0 to 255)"
+    assert any(w.startswith(said) for w in found.warnings), found.warnings
     outside = bridge.verify(*pair, seed=3, ranges={"data": (-1, 1)})  # which is what was asked for
     assert "evenly from -1 to 1" in outside.runs[0]["inputs"]["data"]["from"]
-    assert not outside.equivalent
+    assert not outside.equivalent and not any("drawn from the range" in w for w in outside.warnings)
 
 
 def test_what_a_network_is_known_to_expect_is_drawn_whatever_integers_hold(tmp_path: Path) -> None:

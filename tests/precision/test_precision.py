@@ -348,9 +348,15 @@ def test_examples_that_do_not_fit_are_refused(arrays, told: str, tmp_path) -> No
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda a: a * 0, r"calibration: data is 0 throughout in 4 examples of data.npz, wanted numbers that vary.*give"),
+        (
+            lambda a: a * 0,
+            r"calibration: data is 0 throughout in 4 examples of data.npz, wanted numbers that vary.*give",
+        ),
         (lambda a: a * 0 + 2.5, "data is 2.5 throughout"),
-        (lambda a: np.where(a == a.max(), np.nan, a), r"holds 1 of 1200 numbers that are NaN or infinite, wanted finite"),
+        (
+            lambda a: np.where(a == a.max(), np.nan, a),
+            r"holds 1 of 1200 numbers that are NaN or infinite, wanted finite",
+        ),
         (lambda a: np.where(a == a.max(), np.inf, a), r"holds 1 of 1200 numbers that are NaN or infinite"),
     ],
 )
@@ -371,6 +377,40 @@ def test_one_input_may_be_the_same_throughout(tmp_path) -> None:
     check_calibration(Examples([{"data": np.float32([1, 2]), "state": np.zeros(4, np.float32)}], "arrays given"))
     with pytest.raises(bridge.BadInput, match="data is 1 throughout, state is 0 throughout"):
         check_calibration(Examples([{"data": np.float32([1, 1]), "state": np.zeros(4, np.float32)}], "arrays given"))
+
+
+def quantized_by_command(tmp_path, *options: str):
+    """The lines of the command, and the notes of its JSON."""
+    prefix = saved(tmp_path)
+    arguments = ["convert", f"{prefix}-symbol.json", "-o", str(tmp_path / "q.onnx"), "--input", "data:2,3,10,10"]
+    shown = CliRunner().invoke(app, [*arguments, *options])
+    assert shown.exit_code == 0, shown.output
+    told = json.loads(CliRunner().invoke(app, [*arguments, *options, "--json"]).stdout)
+    return shown.output.splitlines(), told["accuracy"]["notes"]
+
+
+def test_calibration_on_drawn_numbers_is_said_beside_the_verdict(tmp_path) -> None:
+    lines, notes = quantized_by_command(tmp_path, "--quantize", "drawn")
+    assert lines[-2].startswith("note: calibrated on drawn numbers (8 sets drawn, seed 0)")
+    assert "give examples of your own" in lines[-2] and lines[-1].startswith("equivalent before")
+    assert any(w.startswith("calibrated on drawn numbers") for w in notes)
+    half = bridge.convert_in(bridge.Half(), tmp_path / "net", inputs={"data": SHAPE})
+    assert not half.accuracy.notes  # nothing is calibrated there
+
+
+@pytest.mark.parametrize(
+    ("scale", "options", "said"),
+    [(255, [], True), (255, ["--range", "data:0,255"], False), (1, [], False), (0.01, [], True)],
+)
+def test_calibration_far_from_what_was_compared_on_is_said(scale: float, options, said: bool, tmp_path) -> None:
+    array = np.random.default_rng(1).uniform(0, 1, (8, *SHAPE[1:])).astype(np.float32) * np.float32(scale)
+    array[0, 0, 0, :2] = 0, scale
+    np.savez(tmp_path / "data.npz", data=array)
+    lines, notes = quantized_by_command(tmp_path, "--quantize", str(tmp_path / "data.npz"), *options)
+    told = f"data: calibrated on 0 to {scale:g}, compared on standard normal (at most "
+    assert lines[-2].startswith(f"note: {told}") == said
+    assert any(w.startswith(told) for w in notes) == said
+    assert not any("drawn numbers" in w for w in notes)
 
 
 # -- the command ----------------------------------------------------------------------------------------------------------
