@@ -47,6 +47,11 @@ class SizesWanted(BadInput):
         )
 
 
+def plural(count: int, word: str) -> str:
+    """So many of a thing whose plural ends in s."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
 def listed(names: Iterable[str], most: int = SHOWN) -> str:
     """Some names, and how many more there are."""
     names = list(names)

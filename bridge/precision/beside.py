@@ -19,6 +19,7 @@ from ..compare import Difference, compare
 from ..engines import Arrays
 from ..half import PRECISION
 from ..models import ONNX, BadInput, Model
+from ..paths import plural
 from ..renaming import rename_inputs
 from ..result import Case, Divergence, Progress, VerifyResult
 from ..scripts.plain_draws import NORMAL
@@ -242,4 +243,4 @@ def _first(layers: Sequence[Accuracy]) -> Divergence | None:
 def _told(cases: Sequence[Case]) -> str:
     """The source of the inputs in words."""
     seeds = [c.seed for c in cases if c.seed is not None]
-    return f"{len(cases)} sets drawn, seed {seeds[0]}" if seeds else "the inputs given"
+    return f"{plural(len(cases), 'set')} drawn, seed {seeds[0]}" if seeds else "the inputs given"

@@ -17,7 +17,7 @@ from ..engines import Arrays
 from ..images import load_images, picture_files
 from ..inputs import load_feeds
 from ..models import Model, specs_of_onnx
-from ..paths import BadInput
+from ..paths import BadInput, plural
 from .wishes import Data
 
 OPEN_BATCH = 16
@@ -118,16 +118,18 @@ def load_examples(
             )
         files = picture_files(path, nested=True)
         sets = load_images(path, model, inputs=_closed(specs), ranges=ranges, most=None, nested=True)
-        classes = sorted({f.parent.name for f in files}) if files[0].parent != path else []
+        # one picture has no class, and neither has a folder that holds but one folder
+        classes = sorted({f.parent.name for f in files}) if path.is_dir() and files[0].parent != path else []
+        classes = classes if len(classes) > 1 else []
         labels = np.array([classes.index(f.parent.name) for f in files]) if classes else None
-        told = f"{len(files)} pictures of {path.name}" + (f", {len(classes)} classes" if classes else "")
+        told = f"{plural(len(files), 'picture')} of {path.name}" + (f", {len(classes)} classes" if classes else "")
         return Examples([dict(s) for s in sets], told, len(files), labels)
     if isinstance(data, Mapping):
         return _split(data, specs, "arrays given")
     sets = [{n: np.asarray(a) for n, a in each.items()} for each in data]
     if not sets:
         raise BadInput("no examples: give one set of arrays by name at least")
-    return Examples([_checked(s, specs) for s in sets], f"{len(sets)} sets given")
+    return Examples([_checked(s, specs) for s in sets], f"{plural(len(sets), 'set')} given")
 
 
 def _closed(specs: Mapping[str, Spec]) -> dict[str, Spec]:
@@ -170,7 +172,7 @@ def _split(arrays: Mapping[str, Any], specs: Mapping[str, Spec], told: str) -> E
     for start in range(0, count, batch):
         chosen = np.arange(start, start + batch) % count
         feeds.append(_checked({**{n: a[chosen] for n, a in many.items()}, **whole}, specs))
-    return Examples(feeds, f"{count} examples of {told}", count)
+    return Examples(feeds, f"{plural(count, 'example')} of {told}", count)
 
 
 def spec_text(spec: Spec) -> str:

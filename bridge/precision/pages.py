@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..faces.blocks import Block, Column, Grid, Line
-from ..paths import listed
+from ..paths import listed, plural
 from .accuracy import EXACT, Accuracy, AccuracyReport
 
 
@@ -15,10 +15,10 @@ def brief(report: AccuracyReport) -> list[Block]:
     lines = [f"{report.precision}: {_share(after, before)} of the size"]
     if report.quantized:
         how = ", ".join(f"{v}" if k == "method" else f"{k} {v}" for k, v in report.calibration.items())
-        lines[0] += f"; {len(report.quantized)} nodes on integers ({how})"
+        lines[0] += f"; {plural(len(report.quantized), 'node')} on integers ({how})"
     if report.stays:
         names = listed(dict.fromkeys(s.node for s in report.stays), 3)
-        lines[0] += f"; {len(report.stays)} stay in float32: {names}"
+        lines[0] += f"; {len(report.stays)} {'stays' if len(report.stays) == 1 else 'stay'} in float32: {names}"
     worst = report.worst
     if worst is not None:
         lines.append(
@@ -29,7 +29,7 @@ def brief(report: AccuracyReport) -> list[Block]:
     if report.labelled is not None:
         found = report.labelled
         top5 = "" if found.top5 is None else f", top-5 {found.top5[0]:.2%} -> {found.top5[1]:.2%}"
-        lines.append(f"top-1 {found.top1[0]:.2%} -> {found.top1[1]:.2%}{top5}, of {found.examples} examples")
+        lines.append(f"top-1 {found.top1[0]:.2%} -> {found.top1[1]:.2%}{top5}, of {plural(found.examples, 'example')}")
     return [*map(Line, lines), *(Line(f"note: {note}", "warn") for note in report.notes)]
 
 

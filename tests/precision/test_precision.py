@@ -330,6 +330,33 @@ def test_folders_of_pictures_by_class_have_labels(tmp_path) -> None:
     assert "12 pictures" in result.accuracy.data
 
 
+@pytest.mark.parametrize("given", ["one.png", "."])
+def test_pictures_of_no_two_folders_have_no_classes(given: str, tmp_path) -> None:
+    """The name of the one folder that pictures are in says nothing of what is right."""
+    prefix, folder = saved(tmp_path, shape=(1, 3, 10, 10)), tmp_path / "of" / "photographs"
+    folder.mkdir(parents=True)
+    pixels = np.random.default_rng(5).integers(0, 255, (12, 12, 3), np.uint8)
+    Image.fromarray(pixels).save(folder / "one.png")
+    data = folder / "one.png" if given == "one.png" else folder.parent
+    arguments = [
+        "convert",
+        prefix,
+        "-o",
+        str(tmp_path / "q.onnx"),
+        "--input",
+        "data:1,3,10,10",
+        "--quantize",
+        str(data),
+    ]
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 0, shown.output
+    assert f", on 1 picture of {data.name}\n" in shown.output
+    assert "top-1" not in shown.output and "classes" not in shown.output
+    (tmp_path / "truth.txt").write_text("3\n")
+    truth = CliRunner().invoke(app, [*arguments, "--truth", str(tmp_path / "truth.txt")])
+    assert "top-1" in truth.output and truth.output.count(", of 1 example\n") == 1, truth.output
+
+
 @pytest.mark.parametrize(
     ("arrays", "told"),
     [
