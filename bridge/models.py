@@ -124,8 +124,8 @@ class Model:
             return [self.archive.path]
         found = [p for p in (self.path, self.params_path) if p is not None and self.path not in p.parents]
         if self.path is not None and self.proto is not None:
-            found += data_files(self.proto, self.path.parent)
-        return found
+            found += data_files(self.proto, self.path.parent)  # weights that are left in the file itself name it too
+        return list(dict.fromkeys(found))
 
     @property
     def read(self) -> tuple[str, ...]:

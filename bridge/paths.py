@@ -47,6 +47,16 @@ class SizesWanted(BadInput):
         )
 
 
+def bytes_text(count: int) -> str:
+    """A size in words, to three or four digits."""
+    value = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1000
+    raise AssertionError
+
+
 def plural(count: int, word: str) -> str:
     """So many of a thing whose plural ends in s."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"

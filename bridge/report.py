@@ -25,7 +25,7 @@ from .importing import ImportResult
 from .inspect import InspectResult, NodesResult, OperatorsResult
 from .job import check_target
 from .models import BadInput
-from .paths import listed
+from .paths import bytes_text, listed
 from .pipeline.detections import ROWS
 from .pipeline.labels import ranked
 from .printable import clean, printable
@@ -36,15 +36,6 @@ from .sharing import shared_words
 from .targets.deployed import AGREES, FITS, Outcome
 
 __all__ = ["PLAIN"]
-
-
-def _size(count: int) -> str:
-    value = float(count)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
-        value /= 1000
-    raise AssertionError
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -168,7 +159,7 @@ def _page(result: ConvertResult | ImportResult, parts: Sequence[Block], witness:
     found, files = result.verification, " and ".join(result.files)
     verdict = "not verified" if found is None else f"{found.verdict}{witness if found.equivalent else ''}"
     tone = "strong" if found is None else TONES[found.verdict]
-    last = Line(f"{verdict}{f': wrote {files} ({_size(result.bytes)})' if files else ''}", tone)
+    last = Line(f"{verdict}{f': wrote {files} ({bytes_text(result.bytes)})' if files else ''}", tone)
     return Page(result.model, (*parts, last), verdict, tone)
 
 
@@ -206,7 +197,7 @@ def compile_table(result: CompileResult) -> Page:
         ("outputs", ", ".join(result.outputs)),
         ("steps", f"{result.steps}, {result.packed} with packed weights, for CPU level {result.level}"),
         ("seconds", f"{result.seconds:.2f}"),
-        ("file", f"{result.file}, {_size(result.bytes)}"),
+        ("file", f"{result.file}, {bytes_text(result.bytes)}"),
     ]
     return Page(f"{result.file}", (Facts(rows),), "compiled")
 
@@ -275,7 +266,7 @@ def inspect_table(result: InspectResult) -> Page:
     if result.labels:
         rows.append(("labels", f"{', '.join(result.labels)} (not read at inference)"))
     rows += [
-        ("parameters", f"{result.parameters:,} ({_size(result.parameter_bytes)}; {_counts(result.dtypes)})"),
+        ("parameters", f"{result.parameters:,} ({bytes_text(result.parameter_bytes)}; {_counts(result.dtypes)})"),
         *_shared(result.shared),
         ("operators", _counts(result.operators)),
     ]

@@ -18,6 +18,8 @@ from ..engines import Arrays
 from .survey import engine_of, float_tensors, groups_of
 from .wishes import Beyond, Labelled, Stay
 
+BEFORE = "precision.before"
+"""Name of the fact that a file in another precision carries of what it was made of: bytes of that as an ONNX file."""
 EXACT = 300.0
 """Decibels that stand for "the same numbers"."""
 DECIDING = frozenset(("NonMaxSuppression", "TopK", "ArgMax", "ArgMin", "Unique", "NonZero"))

@@ -3,8 +3,10 @@ does where the file is written."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -20,10 +22,11 @@ from ..engines import Arrays
 from ..half import PRECISION
 from ..models import ONNX, BadInput, Model
 from ..paths import plural
+from ..provenance import read_facts
 from ..renaming import rename_inputs
 from ..result import Case, Divergence, Progress, VerifyResult
 from ..scripts.plain_draws import NORMAL
-from .accuracy import EXACT, Accuracy, AccuracyReport, judged, measure
+from .accuracy import BEFORE, EXACT, Accuracy, AccuracyReport, judged, measure
 from .pages import decibels
 from .survey import as_taken, engine_of
 from .wishes import Quantized
@@ -132,9 +135,10 @@ def hold_beside(
     fused = measure(before, after, taken, fed=fed, inside=False, plain=False)
     report = AccuracyReport(
         precision=INT8,
-        bytes=tuple(
-            sum(f.stat().st_size for f in m.files()) for m in ((second, first) if place == 0 else (first, second))
-        ),  # type: ignore[arg-type]
+        bytes=(
+            _bytes_before((first, second)[1 - place], (first, second)[place], before),
+            _bytes((first, second)[place]),
+        ),
         examples=len(cases),
         data=_told(cases),
         outputs=tuple(a for a in layers if a.tensor in outputs[0]),
@@ -182,6 +186,22 @@ def hold_beside(
         warnings=tuple(notes),
         accuracy=report,
     )
+
+
+def _bytes(model: Model) -> int:
+    return sum(f.stat().st_size for f in model.files())
+
+
+def _bytes_before(network: Model, file: Model, before: Converted) -> int:
+    """The size of the network as an ONNX file: its own where it is one; or that which the file was made of, as it says; or what
+    it takes to write it, nearly."""
+    if network.proto is not None and network.path is not None:
+        return _bytes(network)
+    told = read_facts(file.proto).get(BEFORE, "") if file.proto is not None else ""
+    if told.isdecimal():
+        return int(told)
+    with tempfile.TemporaryDirectory() as folder:
+        return sum(f.stat().st_size for f in before.save(Path(folder) / "model.onnx"))
 
 
 def _converted(model: Model, names: Mapping[str, str], feeds: Mapping[str, np.ndarray]) -> Converted:

@@ -41,7 +41,7 @@ from ..result import Progress, VerifyResult
 from ..targets.deployed import TARGET, Outcome, facts_of
 from ..targets.writing import written_for
 from ..verify import verify
-from .accuracy import Accuracy, AccuracyReport, judged, measure, top
+from .accuracy import BEFORE, Accuracy, AccuracyReport, judged, measure, top
 from .choosing import Choice, choose
 from .examples import Examples, check_calibration, load_examples, load_labels, notes_of_calibration
 from .places import check_places, run_in_places
@@ -152,7 +152,7 @@ def convert_in(
         examples = _examples(precision, held, model, result, inputs, rename or {}, ranges, seed)
         made = _MADE[type(precision)](precision, held, before, examples, tell)
         check_places(profiles, made.converted)
-        report = dataclasses.replace(made.report, bytes=(plain.stat().st_size, 0))
+        report = dataclasses.replace(made.report, bytes=(result.bytes, 0))
         report = _labelled(precision, report, before, made.converted, examples)
         folder = scratch(target.parent) if target is not None else tempfile.TemporaryDirectory()
         with folder as place:
@@ -204,7 +204,7 @@ def _without_digest(proto: onnx.ModelProto) -> onnx.ModelProto:
 def _facts(report: AccuracyReport, outcomes: Sequence[Outcome]) -> dict[str, str]:
     """Facts of its precision that the file carries, without anything that another run would say otherwise."""
     worst = report.worst
-    found = {"precision.examples": str(report.examples)}
+    found = {"precision.examples": str(report.examples), BEFORE: str(report.bytes[0])}
     if worst is not None:
         found["precision.sqnr"] = f"{worst.sqnr:.0f} dB or more"
     if report.calibration:

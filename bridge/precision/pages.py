@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..faces.blocks import Block, Column, Grid, Line
-from ..paths import listed, plural
+from ..paths import bytes_text, listed, plural
 from .accuracy import EXACT, Accuracy, AccuracyReport
 
 
 def brief(report: AccuracyReport) -> list[Block]:
     """In a few lines."""
     before, after = report.bytes
-    lines = [f"{report.precision}: {_share(after, before)} of the size"]
+    lines = [f"{report.precision}: {_share(after, before)} of the size as ONNX before ({bytes_text(before)})"]
     if report.quantized:
         how = ", ".join(f"{v}" if k == "method" else f"{k} {v}" for k, v in report.calibration.items())
         lines[0] += f"; {plural(len(report.quantized), 'node')} on integers ({how})"

@@ -53,6 +53,32 @@ def test_signal_to_noise_decides(files: tuple[Path, Path], order: str) -> None:
     assert type(limited) is not QuantizedResult and not limited.equivalent
 
 
+def test_the_size_is_said_as_where_the_file_was_written(files: tuple[Path, Path], tmp_path: Path) -> None:
+    path = tmp_path / "int8.onnx"
+    made = bridge.convert_in(bridge.Quantized(), SOURCE, output=path, inputs=SIZE, draws=("expected",)).accuracy
+    found = bridge.verify(SOURCE, path, inputs=SIZE).accuracy
+    assert made is not None and found is not None
+    assert found.bytes == made.bytes and made.bytes[1] == path.stat().st_size
+    beside = bridge.verify(files[0], path).accuracy
+    assert beside is not None and beside.bytes == (files[0].stat().st_size, path.stat().st_size)
+    model = onnx.load(path)
+    kept = [p for p in model.metadata_props if p.key != "gluonnx.precision.before"]
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    onnx.save(model, path)  # as somebody else writes it
+    unsaid = bridge.verify(SOURCE, path, inputs=SIZE).accuracy
+    assert unsaid is not None and unsaid.bytes[0] == pytest.approx(made.bytes[0], rel=0.1)
+
+
+def test_a_file_that_holds_its_weights_is_one_file(tmp_path: Path) -> None:
+    """Large ones stay in it while it is read, named by their place there."""
+    dense = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=64, no_bias=True, name="dense")
+    params = {"dense_weight": mx.nd.ones((64, 1024))}
+    path = tmp_path / "dense.onnx"
+    bridge.convert(dense, params, inputs={"data": (1, 1024)}, output=path, verify=False)
+    assert bridge.open_model(path).files() == [path]
+
+
 def test_the_layer_that_loses_the_signal_is_named(files: tuple[Path, Path], tmp_path: Path) -> None:
     model = onnx.load(files[1])
     conv = next(n for n in model.graph.node if n.output[0] == "convolution3_output")
