@@ -22,6 +22,8 @@ SHARE = 0.1
 """Of the magnitude that slices have in the middle, that such a slice has at least."""
 RESOLUTION = 1 / 128
 """Of the tensor's largest number that the scale of a slice is at least: times 1e-5 that is what float32 resolves beside it."""
+SIGNAL = "of signal to noise"
+"""Behind the decibels of a judge that asks for so many: what it accepts is near enough and not equal."""
 TIES = "ties"
 """The judge that finds outputs equal which differ by choices between equal numbers alone (ties.py)."""
 

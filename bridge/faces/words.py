@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..compare import Difference
+from ..compare import SIGNAL, Difference
 from ..result import GROWN, Divergence, Layer, ModelFile, VerifyResult
 from .blocks import Tone
 
@@ -93,6 +93,8 @@ def top1(d: Difference) -> str:
 
 def told(d: Difference) -> str:
     """The verdict over one output in a word or three."""
+    if d.equal and SIGNAL in d.settled_by:
+        return d.settled_by
     return (f"equal by {d.settled_by}" if d.settled_by else "equal") if d.equal else "differs"
 
 
@@ -201,6 +203,7 @@ LEGEND: tuple[tuple[str, str], ...] = (
     ("alone", "the difference where both models' node is given the same values, so that nothing before it counts"),
     ("equal by ...", "further apart than the tolerance, and equal by what is named: by float64, both models are as near to the "
      "exact result as float32 comes; node by node, every node gives the same from the same values"),
+    ("... dB of signal to noise", "of a file on 8-bit integers, in place of equal: near enough, with so many decibels"),
     ("rounding", "a layer further apart than the tolerance whose node, and those before it, are right by themselves: no fault"),
     ("not judged", "a layer further apart than the tolerance that could not be compared alone; outputs decide"),
     ("runs", "given: your inputs; expected: numbers drawn as the network expects them; wide: ten times wider; edges: zeros, the "

@@ -25,6 +25,7 @@ from bridge.convert import ConvertResult
 from bridge.fallbacks import FallbackCount
 from bridge.importing import ImportResult
 from bridge.inspect import InspectResult, OperatorsResult
+from bridge.paths import bytes_text
 from bridge.printable import clean, printable
 from bridge.recorded import own_version
 from bridge.result import Divergence, VerifyResult
@@ -375,7 +376,7 @@ def test_sizes_of_files() -> None:
         (0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (1_000_000, "1.0 MB"),
         (2_345_000_000, "2.3 GB"), (12_345_000_000_000, "12345.0 GB"),
     ):  # fmt: skip
-        assert report._size(count) == said
+        assert bytes_text(count) == said
 
 
 def test_files_of_reports(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 import bridge
 import hybrid as mx
 from bridge.cli import app
+from bridge.faces import words
 from bridge.precision.beside import QuantizedResult, quantized_side
 
 SOURCE = Path(__file__).parents[2] / "fixtures/models/squeezenet/model"
@@ -90,6 +92,11 @@ def test_the_layer_that_loses_the_signal_is_named(files: tuple[Path, Path], tmp_
     found = bridge.verify(SOURCE, tmp_path / "wrong.onnx", inputs=SIZE)
     assert found.verdict == "not equivalent" and found.divergence is not None
     assert (found.divergence.node, found.divergence.operator) == ("convolution3", "Conv")
+    [output] = found.differences
+    assert output.equal  # near enough by itself, which the row says without calling it equal under such a verdict
+    assert re.fullmatch(r"\d+\.\d dB of signal to noise, and a layer inside is off", words.told(output))
+    good = bridge.verify(SOURCE, files[1], inputs=SIZE).differences[0]
+    assert re.fullmatch(r"\d+\.\d dB of signal to noise", words.told(good))
 
 
 def test_a_file_that_is_wrong_in_one_output_alone(files: tuple[Path, Path], tmp_path: Path) -> None:
