@@ -418,8 +418,9 @@ def quantized_by_command(tmp_path, *options: str):
 
 def test_calibration_on_drawn_numbers_is_said_beside_the_verdict(tmp_path) -> None:
     lines, notes = quantized_by_command(tmp_path, "--quantize", "drawn")
-    assert lines[-2].startswith("note: calibrated on drawn numbers (8 sets drawn, seed 0)")
-    assert "give examples of your own" in lines[-2] and lines[-1].startswith("equivalent before")
+    [note] = [line for line in lines[-4:] if "drawn numbers" in line]
+    assert note.startswith("note: calibrated on drawn numbers (8 sets drawn, seed 0)")
+    assert "give examples of your own" in note and lines[-1].startswith("equivalent before")
     assert any(w.startswith("calibrated on drawn numbers") for w in notes)
     half = bridge.convert_in(bridge.Half(), tmp_path / "net", inputs={"data": SHAPE})
     assert not half.accuracy.notes  # nothing is calibrated there
@@ -435,9 +436,22 @@ def test_calibration_far_from_what_was_compared_on_is_said(scale: float, options
     np.savez(tmp_path / "data.npz", data=array)
     lines, notes = quantized_by_command(tmp_path, "--quantize", str(tmp_path / "data.npz"), *options)
     told = f"data: calibrated on 0 to {scale:g}, compared on standard normal (at most "
-    assert lines[-2].startswith(f"note: {told}") == said
+    assert any(line.startswith(f"note: {told}") for line in lines[-4:]) == said
     assert any(w.startswith(told) for w in notes) == said
     assert not any("drawn numbers" in w for w in notes)
+
+
+@pytest.mark.parametrize(("width", "said"), [(8, True), (200, False)])
+def test_int8_that_is_larger_than_float16_says_so(width: int, said: bool, tmp_path) -> None:
+    x = S.Convolution(S.var("data"), name="conv", num_filter=width, kernel=(3, 3))
+    x = S.Convolution(x, name="conv2", num_filter=width, kernel=(3, 3))
+    prefix, half = saved(tmp_path, x), tmp_path / "half.onnx"
+    made = bridge.convert_in(bridge.Quantized(), prefix, inputs={"data": SHAPE}, output=tmp_path / "q.onnx").accuracy
+    bridge.convert_in(bridge.Half(), prefix, inputs={"data": SHAPE}, output=half)
+    assert made is not None
+    assert (half.stat().st_size < made.bytes[1]) == said
+    told = [n for n in made.notes if n.startswith("float16 would be smaller: about ")]
+    assert len(told) == said
 
 
 # -- the command ----------------------------------------------------------------------------------------------------------
