@@ -176,7 +176,7 @@ def _check_older(folder: Path, version: int, package: Package) -> None:
         if _shown(old) != _shown(new):
             problems.append(
                 f"{what} of version {version} in {folder} are {', '.join(_shown(old))}, and these are {', '.join(_shown(new))}: "
-                "all versions of a model take and give the same; deploy under another name (--name), or remove {folder} first"
+                f"all versions of a model take and give the same; deploy under another name (--name), or remove {folder} first"
             )
     problems += _other_labels(folder, package.labels)
     if problems:

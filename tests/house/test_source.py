@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 
 import pytest
 
@@ -37,6 +38,7 @@ ENVIRONMENT = {
 }
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "breakpoint"}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
+PLACEHOLDER = re.compile(r"\{[a-z_][a-z0-9_.]*(![rsa])?\}")
 
 
 def calls(tree: ast.AST) -> list[ast.Call]:
@@ -83,6 +85,19 @@ def test_no_dtype_is_looked_for_beside_none() -> None:
             several = getattr(node.comparators[0], "elts", [node.comparators[0]])
             if any(isinstance(n, ast.Constant) and n.value is None for n in several):
                 assert "dtype" not in ast.unparse(node.left), f"{source.path}:{node.lineno}"
+
+
+def test_what_a_message_fills_in_is_filled_in() -> None:
+    """No part of a message holds a ``{name}`` for want of an f before its quotes; the parts beside it have theirs, or it is raised
+    as it stands."""
+    for source in sources():
+        parts = [value for node in nodes(source.tree) if isinstance(node, ast.JoinedStr) for value in node.values]
+        for node in nodes(source.tree):
+            if isinstance(node, ast.Raise) and node.exc is not None and ".format(" not in ast.unparse(node.exc):
+                parts += ast.walk(node.exc)
+        for part in parts:
+            text = part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else ""
+            assert not PLACEHOLDER.search(text), f"{source.path}:{part.lineno}: {text}"
 
 
 def test_no_failure_is_swallowed() -> None:

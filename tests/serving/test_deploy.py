@@ -106,7 +106,7 @@ def test_versions_follow_each_other_and_keep_the_configuration(model: Path, plai
     assert (tmp_path / "net" / "config.pbtxt").read_text() == "# edited\n"
     assert any("stays as it is" in w for w in result.warnings)
     before = files_of(tmp_path)
-    with pytest.raises(bridge.BadInput, match="--name"):
+    with pytest.raises(bridge.BadInput, match=re.escape(f"(--name), or remove {tmp_path / 'net'} first")):
         bridge.deploy(plain, "triton", tmp_path, name="net", replace=True)
     with pytest.raises(bridge.BadInput, match="other names of classes"):
         bridge.deploy(SOURCE, "triton", tmp_path, name="net", labels=NAMES[::-1], batch="batch", preprocess=PICTURES)
