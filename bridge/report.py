@@ -209,13 +209,18 @@ def _sources(read: Sequence[str]) -> str:
     return f"{first} ({listed(inside)})" if inside else " and ".join(read)
 
 
+def _classes(names: Sequence[str]) -> list[tuple[str, str]]:
+    """A row for names of classes; none where there are none."""
+    return [("classes", f"{len(names)}: {listed(names, 5)}")] if names else []
+
+
 def deploy_table(result: DeployResult) -> Page:
     """The result of deploy: what is where, and what uses it."""
     result = clean(result)
     rows = [("read", _sources(result.read))] if result.read else []
     rows += [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
     rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
-    rows += [("classes", str(len(result.classes)))] if result.classes else []
+    rows += _classes(result.classes)
     rows += [("file", f) for f in result.files] + [("next", result.start)]
     tone = TONES.get(result.verdict, "strong")
     last = Line(f"{result.verdict}: {result.name} is ready for {result.to} in {result.place}", tone)
@@ -271,8 +276,7 @@ def inspect_table(result: InspectResult) -> Page:
         ("operators", _counts(result.operators)),
     ]
     rows.append(("in MXNet 1.9.1", _loads(result.mxnet)))
-    if result.classes:
-        rows.append(("classes", f"{len(result.classes)}: {listed(result.classes, 5)}"))
+    rows += _classes(result.classes)
     rows += [(f"made: {name}", value) for name, value in result.provenance.items()]
     if result.missing:
         rows.append(("missing", _named(result.missing)))

@@ -195,6 +195,20 @@ TROUBLES = (
         ),
     ),
     Trouble(
+        "names-of-classes",
+        "A file of labels holds no names of classes",
+        BAD_INPUT,
+        r"^labels .*(wanted names of classes|wanted the name of a class|wanted JSON)",
+        "labels inference.py: a .py file, wanted names of classes, one a line, in a file that ends in .txt, .json, .csv, .tsv, "
+        ".names, .labels, .classes, .list, .lst or in nothing",
+        "Every line of the file is the name of a class, the first that of class 0. A program has lines too, and as many as there "
+        "are classes by chance: so a file is refused that is one by its name or by its lines.",
+        (
+            "Give a text file with a name a line, in the order of the training's numbers.",
+            "Of a `.json` file a list of names, or a name by the number of its class.",
+        ),
+    ),
+    Trouble(
         "no-such-file",
         "A file is not there, or is something else",
         BAD_INPUT,

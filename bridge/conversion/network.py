@@ -30,7 +30,7 @@ from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import names_in, one_or_more
 from ..pipeline import detections
-from ..pipeline.labels import as_metadata
+from ..pipeline.labels import as_metadata, doubles
 from ..pipeline.postprocess import as_facts, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import Recording, load_recording
@@ -130,6 +130,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         *beside,
         *smaller_than_a_cell(model, specs),
         *_warnings(model),
+        *(doubles(wanted.postprocess.labels) if wanted.postprocess else ()),
         *_ids_as_floats(model, specs, as_specs(given)[0]),
         *(() if detector is None else (detector.note,)),
     )

@@ -6,7 +6,10 @@ Python dict by class, ``{0: 'tench', 1: 'goldfish'}``."""
 from __future__ import annotations
 
 import ast
+import json
 import os
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,7 @@ import onnx
 from hybrid.core.error import FormatError, MissingFile
 from hybrid.formats.files import lines
 
-from ..paths import BadInput
+from ..paths import BadInput, listed
 from . import detections
 
 KEY = "names"
@@ -25,23 +28,61 @@ LONGEST = 1 << 22
 """Characters of the metadata up to which they are read: names of some 100,000 classes."""
 SHOWN = 5
 """Classes that are shown of a row of scores."""
+SUFFIXES = ("", ".txt", ".json", ".csv", ".tsv", ".names", ".labels", ".classes", ".list", ".lst")
+"""Ends of names of files that are taken for names of classes: of a program any line would be a class."""
+CODE = re.compile(r"#!|def \w+\(|from [\w.]+ import |import \w+( as \w+)?$|#include\b")
+"""Beginnings of lines that a program has, and no name of a class."""
 
 
 def read_labels(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Names of classes from a text file, one a line, the first that of class 0. Raises BadInput."""
+    """Names of classes from a text file, one a line, the first that of class 0; of .json a list of them, or a name by the number of
+    its class. Raises BadInput, also for what is no such file by its name or by what it holds."""
+    place, path = os.fspath(path), Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise BadInput(
+            f"labels {place}: a {path.suffix} file, wanted names of classes, one a line, in a file that ends in "
+            f"{', '.join(filter(None, SUFFIXES))} or in nothing"
+        )
     try:
-        found = [text.strip() for _, text in lines(Path(path))]
+        found = [text.strip() for _, text in lines(path)]
     except (FormatError, MissingFile) as error:
         raise BadInput(f"labels: {error}") from None
+    if path.suffix.lower() == ".json":
+        found = _of_json("\n".join(found), place)
     while found and not found[-1]:
         found.pop()
+    program = next((i for i, text in enumerate(found, 1) if CODE.match(text)), None)
+    if program is not None:
+        raise BadInput(
+            f"labels {place}: line {program} ({found[program - 1][:60]!r}) is of a program, wanted names of classes, one a line"
+        )
     empty = [str(i) for i, text in enumerate(found, 1) if not text]
     if empty or not found:
         raise BadInput(
-            f"labels {os.fspath(path)}: {'line ' + ', '.join(empty[:5]) + ' is empty' if empty else 'holds none'}; wanted the name "
+            f"labels {place}: {'line ' + ', '.join(empty[:5]) + ' is empty' if empty else 'holds none'}; wanted the name "
             "of a class a line, in the order of the network's outputs"
         )
     return tuple(found)
+
+
+def _of_json(text: str, place: str) -> list[str]:
+    """Names that JSON holds. Raises BadInput where it holds something else."""
+    try:
+        names = _in_order(json.loads(text))
+    except (ValueError, RecursionError):
+        names = ()
+    if not names:
+        raise BadInput(f'labels {place}: wanted JSON such as ["cat", "dog"] or {{"0": "cat", "1": "dog"}}')
+    return [name.strip() for name in names]
+
+
+def doubles(labels: Sequence[str]) -> list[str]:
+    """A remark on names that several classes have: right where a data set has such, more often a slip."""
+    counts = {name: count for name, count in Counter(labels).items() if count > 1}
+    if not counts:
+        return []
+    shown = listed((f"{name!r} {count} times" for name, count in counts.items()), 3)
+    return [f"labels: some classes have one name ({shown}); answers by name do not tell them apart"]
 
 
 def as_metadata(labels: Sequence[str]) -> dict[str, str]:
@@ -58,6 +99,11 @@ def labels_of(proto: onnx.ModelProto) -> tuple[str, ...]:
         found = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return ()
+    return _in_order(found)
+
+
+def _in_order(found: Any) -> tuple[str, ...]:
+    """Names in the order of their classes, of a list or a name by number; none where it is neither."""
     if isinstance(found, Mapping) and sorted(map(str, found)) == sorted(map(str, range(len(found)))):
         found = [found.get(i, found.get(str(i))) for i in range(len(found))]
     if isinstance(found, list | tuple) and all(isinstance(n, str) for n in found):

@@ -22,7 +22,7 @@ from ..faces.notebook import listener
 from ..job import check_target
 from ..models import Model, describe, onnx_spec, open_model, specs_of_onnx
 from ..paths import BadInput, listed
-from ..pipeline.labels import as_metadata, labels_of
+from ..pipeline.labels import as_metadata, doubles, labels_of
 from ..pipeline.postprocess import Postprocess
 from ..precision.job import convert_in
 from ..precision.wishes import Precision
@@ -274,7 +274,7 @@ def _ready(
         add_to_file(path, as_metadata(labels))
     verdict = read_facts(opened.proto).get("verdict", "not verified")
     note = "opens in onnxruntime; that it gives the numbers of another model was not verified (gluonnx verify)"
-    return [] if verdict == "equivalent" else [note], verdict, None
+    return [*([] if verdict == "equivalent" else [note]), *doubles(labels)], verdict, None
 
 
 def _is_usual(value: Any, default: Any) -> bool:

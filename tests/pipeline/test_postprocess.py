@@ -100,6 +100,37 @@ def test_labels_that_are_none(tmp_path: Path, content: bytes) -> None:
         read_labels(tmp_path / "none.txt")
 
 
+def test_a_program_is_no_list_of_names(tmp_path: Path) -> None:
+    for name, content, said in (
+        ("inference.py", "a\nb\n", "a .py file, wanted names"),
+        ("labels.txt", "import os\nx = 1\n", "line 1 .*of a program"),
+        ("labels", "cat\ndef model_fn(folder):\n", "line 2 .*of a program"),
+        ("labels.json", "cat\ndog\n", "wanted JSON such as"),
+    ):
+        path = tmp_path / name
+        path.write_text(content)
+        with pytest.raises(bridge.BadInput, match=said):
+            read_labels(path)
+
+
+@pytest.mark.parametrize("content", ['["cat", "dog"]', '{"1": "dog", "0": "cat"}'])
+def test_labels_of_json(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "labels.json"
+    path.write_text(content)
+    assert read_labels(path) == ("cat", "dog")
+
+
+def test_a_name_of_two_classes_is_told(tmp_path: Path) -> None:
+    names = ("oak", "elm", "oak", "ash", "fir", "yew")
+    made = bridge.convert(scores(), inputs={"data": (1, 6)}, postprocess=Postprocess(labels=names))
+    assert [w for w in made.warnings if "'oak' 2 times" in w]
+    path = tmp_path / "m.onnx"
+    bridge.convert(scores(), inputs={"data": (1, 6)}, output=path)
+    told = bridge.deploy(path, "triton", tmp_path / "place", labels=names).warnings
+    assert [w for w in told if "'oak' 2 times" in w]
+    assert not [w for w in bridge.deploy(path, "triton", tmp_path / "other", labels=NAMES).warnings if "one name" in w]
+
+
 @pytest.mark.parametrize(
     ("text", "right"),
     [

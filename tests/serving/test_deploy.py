@@ -568,6 +568,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert (place / "model" / "config.pbtxt").is_file()
     code, said = run("deploy", SOURCE, tmp_path / "x", "--to", "python", "--input", "data:1,3,56,56", "--top-k", 2)
     assert code == 0 and "is ready for python" in said and (tmp_path / "x" / "run.py").is_file()
+    named = run("deploy", SOURCE, tmp_path / "z", "--to", "python", "--input", "data:1,3,56,56", "--labels", labels)[1]
+    assert re.search("classes +10: class 0, class 1, class 2, class 3, class 4 and 5 more", named), named
     code, said = run("deploy", SOURCE, tmp_path / "y")
     assert code == 2 and not (tmp_path / "y").exists()
     assert "--to is required" in said and "triton, sagemaker, mms, python, cpp" in said
