@@ -36,7 +36,7 @@ _BROKEN = (
     *(EOFError, NotImplementedError, ValueError, UnicodeError),
 )
 _WANTED = (".json", ".params", ".onnx")
-"""Ends of names of members that are looked at; others (logs, scripts, labels) are passed over."""
+"""Ends of names of members that are looked at; others (logs, labels) are passed over, and of scripts the names are kept."""
 
 
 def is_archive(path: Path) -> bool:
@@ -55,11 +55,29 @@ class Unpacked:
         self.folder = Path(tempfile.mkdtemp(prefix="gluonnx-"))
         self.close = weakref.finalize(self, _remove, self.folder, os.getpid())
         """Removes the folder."""
+        self.scripts: list[str] = []
+        """Names of the members that are programs in Python, which nothing here reads or runs."""
         try:
-            self._unpack(lambda name: name.endswith(_WANTED))
+            self._unpack(self._is_wanted)
         except BaseException:
             self.close()
             raise
+
+    def _is_wanted(self, name: str) -> bool:
+        if name.endswith(".py"):
+            self.scripts.append(str(PurePosixPath(name)))
+        return name.endswith(_WANTED)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A remark on the scripts in it: what these do around the network is no part of the network."""
+        if not self.scripts:
+            return ()
+        return (
+            f"the archive holds {listed(sorted(self.scripts), 3)}: what a script does around the network (pre-processing, softmax, "
+            "names of classes) is not read, and not converted; look into it, and say the same with --resize, --unit, --mean, "
+            "--std, --softmax, --labels",
+        )
 
     def add(self, names: Collection[str]) -> None:
         """Unpack members by their names, which have no end of those that are looked at: weights that lie beside an ONNX model."""

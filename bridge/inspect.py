@@ -115,6 +115,9 @@ class InspectResult:
     read: tuple[str, ...] = ()
     """Files that the model was read from: the symbol (or an archive) and the parameters, or the ONNX file."""
 
+    warnings: tuple[str, ...] = ()
+    """Remarks on how it was read, and on what is beside it."""
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         fallbacks = None if self.fallbacks is None else [f._asdict() for f in self.fallbacks]
@@ -412,6 +415,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         detections=tuple(rows_of(model)),
         sizes_from={n: f for n, f in model.sizes_from.items() if n in free and n not in given},
         read=model.read,
+        warnings=tuple(model.notes),
     )
 
 

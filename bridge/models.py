@@ -490,7 +490,7 @@ def _from_archive(path: Path, params: Any, foreign: bool) -> Model:
     read = model.params_path
     if read is not None and read.is_relative_to(folder):
         read = path / read.relative_to(folder)
-    return replace(model, path=path, params_path=read, name=name or model.name)
+    return replace(model, path=path, params_path=read, name=name or model.name, notes=(*model.notes, *archive.notes))
 
 
 def _unpack_weights(archive: Unpacked, model: Path) -> None:

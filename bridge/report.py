@@ -287,6 +287,7 @@ def inspect_table(result: InspectResult) -> Page:
         Facts(rows),
     ]
     parts += [Line(f"to repair: {r}", "warn") for r in result.repairs]
+    parts += _notes(result.warnings)
     verdict, tone = "", ""
     if result.problems:
         title = f"{len(result.problems)} do not convert"

@@ -103,6 +103,23 @@ def test_archives_of_every_kind(name: str, tmp_path: Path) -> None:
     assert not [p for p in tmp_path.iterdir() if p.name != name]
 
 
+@pytest.mark.parametrize("name", ["m.tar.gz", "m.zip"])
+def test_a_script_in_an_archive_is_told(name: str, tmp_path: Path) -> None:
+    """Whatever it does around the network is lost, and nobody would look for it."""
+    source = packed(tmp_path / name, FILES | {"./code/inference.py": b"import os", "train.log": b"x"})
+    sizes = {"data": (1, 1, 28, 28)}
+    for found in (
+        bridge.inspect(source),
+        bridge.convert(source, inputs=sizes, verify=False),
+        bridge.deploy(source, "triton", tmp_path / "there", inputs=sizes, verify=False),
+    ):
+        (said,) = (w for w in found.warnings if "the archive holds code/inference.py" in w)
+        assert "--softmax, --labels" in said
+    shown = CliRunner().invoke(app, ["inspect", str(source)]).output
+    assert "note: the archive holds code/inference.py" in shown
+    assert not bridge.inspect(packed(tmp_path / f"plain-{name}", FILES | {"train.log": b"x"})).warnings
+
+
 def test_parameters_may_be_given_beside_an_archive(tmp_path: Path) -> None:
     source = packed(tmp_path / "m.zip", {"model-symbol.json": FILES["model-symbol.json"]})
     assert bridge.open_model(source).params == {}
