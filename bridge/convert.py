@@ -26,7 +26,7 @@ from .pipeline.postprocess import Postprocess
 from .pipeline.preprocess import Preprocess
 from .provenance import add_to_file, provenance
 from .recorded import Recording
-from .result import Progress, VerifyResult
+from .result import Progress, VerifyResult, identify
 from .targets.deployed import Outcome, facts_of
 from .targets.writing import check_for_targets, run_on_targets, written_for
 
@@ -79,6 +79,8 @@ class ConvertResult(Verified):
     """Files that the model was read from."""
     targets: tuple[Outcome, ...] = ()
     """Outcomes of the file on each of the targets that it was written for."""
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of the files written, by their paths."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -235,4 +237,5 @@ def _told(
         left_out=dict(model.left_out),
         read=model.read,
         targets=tuple(outcomes),
+        sha256={f.path: f.sha256 for f in identify(files)},
     )

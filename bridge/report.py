@@ -54,12 +54,11 @@ def _notes(warnings: Sequence[str]) -> list[Block]:
     return [Line(f"note: {w}", "warn") for w in warnings]
 
 
-def convert_table(result: ConvertResult) -> Page:
-    """The result of convert as a short table."""
+def convert_table(result: ConvertResult, alone: bool = True) -> Page:
+    """The result of convert as a short table. alone: False where what is around it says what was read, taken and written."""
     result = clean(result)
-    rows = [("read", " and ".join(result.read))] if result.read else []
-    rows += [(f"input {n}", spec(s)) for n, s in result.inputs.items()]
-    rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
+    rows = [("read", " and ".join(result.read))] if result.read and alone else []
+    rows += [(f"{kind} {n}", spec(s)) for kind, n, s in _sides(result) if alone]
     if result.left_out:
         rows.append(("left out", _left_out(result.left_out)))
     if result.pruned:
@@ -70,16 +69,31 @@ def convert_table(result: ConvertResult) -> Page:
         ("parameters", f"{result.parameters:,}"),
         ("seconds", ", ".join(f"{k} {v:.2f}" for k, v in result.seconds.items())),
     ]
+    rows += [(f"sha256 {name}", digest) for name, digest in result.sha256.items() if alone]
     parts: list[Block] = [Facts(rows)]
     if result.verification is not None:
-        parts += [Line(""), Brief(result.verification)]
+        parts += [Line(""), *_compared(result), Brief(result.verification)]
     parts += outcome_lines(result.targets)
     if result.unused:
         shown = ", ".join(result.unused[:5]) + (" ..." if len(result.unused) > 5 else "")
         parts.append(Line(f"note: {len(result.unused)} parameters are not in the graph: {shown}", "warn"))
     parts += _accuracy(result, True)
-    parts += _notes(result.warnings)
+    parts += _notes(result.warnings) if alone else []
     return _page(result, parts, _rewritten(result))
+
+
+def _sides(result: ConvertResult) -> list[tuple[str, str, dict[str, Any]]]:
+    sides = (("input", result.inputs), ("output", result.outputs))
+    return [(kind, name, found) for kind, part in sides for name, found in part.items()]
+
+
+def _compared(result: ConvertResult) -> list[Block]:
+    """A line about what the verdict rests on, with the sizes of open axes; none where nothing was run."""
+    if result.verification is None or not result.verification.runs:
+        return []
+    accuracy = getattr(result, "accuracy", None)
+    before = "" if accuracy is None else f"before it became {accuracy.precision}: "
+    return [Line(f"{before}{basis(result.verification, result.inputs)}")]
 
 
 def _rewritten(result: ConvertResult) -> str:
@@ -146,10 +160,7 @@ def convert_brief(result: ConvertResult) -> Page:
     if notes:
         more = f" (and {len(notes) - 1} more: -v)" if notes[1:] else ""
         parts.append(Line(f"note: {notes[0]}{more}", "warn"))
-    if result.verification is not None and result.verification.runs:
-        accuracy = getattr(result, "accuracy", None)
-        before = "" if accuracy is None else f"before it became {accuracy.precision}: "
-        parts.append(Line(f"{before}{basis(result.verification, result.inputs)}"))
+    parts += _compared(result)
     parts += _accuracy(result, False)
     return _page(result, parts, _rewritten(result))
 
@@ -233,10 +244,7 @@ def deploy_page(result: DeployResult) -> Page:
     *parts, last = table.blocks
     parts += [Line(""), Facts([(f"sha256 {printable(name)}", digest) for name, digest in result.sha256.items()])]
     if result.conversion is not None:
-        # what it was read from and takes is said above, and where its file was written to is a scratch place
-        *more, _ = convert_table(
-            replace(result.conversion, read=(), inputs={}, outputs={}, files=(), warnings=())
-        ).blocks
+        *more, _ = convert_table(result.conversion, False).blocks  # of whose file the place is a scratch one
         parts += [Line(""), *more]
     return replace(table, blocks=(*parts, last))
 

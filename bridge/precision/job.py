@@ -37,7 +37,7 @@ from ..job import NotEquivalent, check_target
 from ..models import Model, describe, onnx_spec, open_model, specs_of_onnx
 from ..paths import BadInput, bytes_text
 from ..provenance import PREFIX, add_to_file
-from ..result import Progress, VerifyResult
+from ..result import Progress, VerifyResult, identify
 from ..targets.deployed import TARGET, Outcome, facts_of
 from ..targets.writing import written_for
 from ..verify import verify
@@ -172,6 +172,7 @@ def convert_in(
     fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(ConvertResult)}
     fields |= {
         "files": tuple(map(str, files)),
+        "sha256": {f.path: f.sha256 for f in identify(files)},
         "inputs": {i.name: describe(onnx_spec(i)) for i in graph.input},
         "outputs": {o.name: describe(onnx_spec(o)) for o in graph.output},
         "operators": dict(Counter(n.op_type for n in graph.node).most_common()),

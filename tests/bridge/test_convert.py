@@ -1,8 +1,11 @@
 """convert: what it finds by itself, what it refuses, and that a file appears only when the numbers are right."""
 
 import dataclasses
+import hashlib
 import importlib
+import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +17,7 @@ import onnx
 import onnx.parser
 import onnxruntime
 import pytest
+from typer.testing import CliRunner
 
 import bridge
 import converters
@@ -21,6 +25,7 @@ import hybrid
 import hybrid as mx
 import hybrid.formats.params
 from bridge import opsets
+from bridge.cli import app
 from bridge.compare import compare
 from bridge.conversion.network import _warnings, other_sizes, settle_inputs
 from bridge.conversion.proof import _only_ties_differ
@@ -840,3 +845,17 @@ def test_the_opset_that_is_told_is_the_file_s(lenet: Path, tmp_path: Path) -> No
         assert found.opset == onnx.load(tmp_path / "m.onnx").opset_import[0].version
         if opset is not None:
             assert found.opset == opset
+
+
+def test_a_report_names_the_file_that_it_proves(lenet: Path, tmp_path: Path) -> None:
+    """By its hash, and with the sizes of open axes at which it was compared, as the terminal says them; of the file that is there
+    at the end also where it was rewritten."""
+    report, target = tmp_path / "r.html", tmp_path / "x.onnx"
+    for more in ((), ("--fp16",)):
+        asked = ["convert", lenet, "-o", target, "--input", "data:2,1,28,28", "--dynamic", "data:0=batch", *more]
+        done = CliRunner().invoke(app, [*map(str, asked), "--report", str(report), "--json"])
+        assert done.exit_code == 0, done.output
+        digest = hashlib.sha256(target.read_bytes()).hexdigest()
+        assert json.loads(done.stdout)["sha256"] == {str(target): digest}
+        text = report.read_text()
+        assert digest in text and re.search("at batch 2 and [0-9]+", text), more

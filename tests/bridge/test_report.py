@@ -91,6 +91,7 @@ CONVERTED = ConvertResult(
     unused=("p0", "p1", "p2", "p3", "p4"),
     warnings=("first", "second"),
     seconds={"read": 0.126, "verify": 2.0},
+    sha256={"a.onnx": "12ab"},
 )
 IMPORTED = ImportResult(
     model="net",
@@ -154,6 +155,8 @@ def test_converted(capsys: pytest.CaptureFixture[str]) -> None:
         "opset 17",
         "parameters 1,234,567",
         "seconds read 0.13, verify 2.00",
+        "sha256 a.onnx 12ab",
+        "compared in 2 runs (given): off by 2.5e-06 of scale at most",
         HEAD,
         LINES["y"],
         LINES["s"],
@@ -164,7 +167,7 @@ def test_converted(capsys: pytest.CaptureFixture[str]) -> None:
         "equivalent: wrote a.onnx and a.onnx.data (2.5 MB)",
     ]
     assert lines(capsys, report.convert_table(CONVERTED)) == wanted
-    bare = replace(CONVERTED, verification=None, files=(), pruned=(), unused=(), warnings=())
+    bare = replace(CONVERTED, verification=None, files=(), sha256={}, pruned=(), unused=(), warnings=())
     assert lines(capsys, report.convert_table(bare)) == [*wanted[:3], *wanted[4:8], "not verified"]
     many = replace(CONVERTED, unused=tuple("abcdef"))
     assert "note: 6 parameters are not in the graph: a, b, c, d, e ..." in lines(capsys, report.convert_table(many))

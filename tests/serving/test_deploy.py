@@ -194,6 +194,7 @@ def test_a_report_proves_what_was_deployed(tmp_path: Path) -> None:
     source = hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()
     for part in (hashlib.sha256(written).hexdigest(), f"sha {source[:8]}", "further inputs", "seed 0", "layers 1-"):
         assert part in text and part not in terminal, part
+    assert re.search("at batch [0-9]+ and [0-9]+", text)
     for said in (text, terminal):
         assert "classification.tar.gz (image-classification-0003.params)" in said
     assert "equivalent: net is ready for triton" in terminal
