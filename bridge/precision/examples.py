@@ -145,8 +145,14 @@ def _closed(specs: Mapping[str, Spec]) -> dict[str, Spec]:
 
 def _split(arrays: Mapping[str, Any], specs: Mapping[str, Spec], told: str) -> Examples:
     """Arrays (N, ...) as batches of what the model takes; an array of just the shape that an input has goes into every batch."""
-    problems = [f"{told}: no input {n}; there are {', '.join(specs)}" for n in arrays if n not in specs]
-    problems += [f"{told}: nothing for input {n}, {spec_text(s)}" for n, s in specs.items() if n not in arrays]
+    other, lacking = [n for n in arrays if n not in specs], [n for n in specs if n not in arrays]
+    problems = [f"{told}: no input {n}; there are {', '.join(specs)}" for n in other]
+    problems += [f"{told}: nothing for input {n}, {spec_text(specs[n])}" for n in lacking]
+    if len(other) == 1 == len(lacking):  # one thing is wrong, and there is one way to put it right
+        problems = [
+            f"{told}: no input {other[0]}, and nothing for input {lacking[0]}, {spec_text(specs[lacking[0]])}; if it is that one, "
+            f"rename the array to {lacking[0]}"
+        ]
     if problems:
         raise BadInput(*problems)
     given = {n: np.asarray(a) for n, a in arrays.items()}

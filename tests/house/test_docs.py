@@ -144,6 +144,14 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert "://" in target or (path.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("name", ["deploy", "precision"])
+def test_pages_with_pictures_say_what_reads_them(name: str) -> None:
+    """Pillow is an extra, and a page that is followed from the top should not end in its absence."""
+    first = "--image reads" if name == "deploy" else "--quantize FOLDER"
+    text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8").replace("`", "")
+    assert 0 < text.index("pip install pillow") - text.index(first) < 200
+
+
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")]
 DOCUMENTS += sorted((ROOT / "docs" / "decisions").glob("*.md"))
 EXAMPLES = {

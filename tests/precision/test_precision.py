@@ -360,7 +360,11 @@ def test_pictures_of_no_two_folders_have_no_classes(given: str, tmp_path) -> Non
 @pytest.mark.parametrize(
     ("arrays", "told"),
     [
-        ({"other": np.zeros((4, 3, 10, 10), np.float32)}, "no input other"),
+        (
+            {"other": np.zeros((4, 3, 10, 10), np.float32)},
+            "^[^\n]*no input other, and nothing for input data, [^\n]*rename the array to data$",
+        ),
+        ({n: np.zeros((4, 3, 10, 10), np.float32) for n in ("a", "b")}, "no input a; there are data\n.*no input b"),
         ({"data": np.zeros((4, 3, 9, 9), np.float32)}, r"data is \(4, 3, 9, 9\), wanted \(N, ...\)"),
         ({"data": np.zeros((0, 3, 10, 10), np.float32)}, "no examples in it"),
     ],
