@@ -48,6 +48,7 @@ def _facts(profile: Profile) -> dict[str, Any]:
         "lacks": list(profile.lacks),
         "forms": dict(profile.forms),
         "dtypes_refused": list(profile.dtypes),
+        "inputs_refused": list(profile.inputs),
         "static": profile.static,
         "batch": profile.batch,
         "constant": {k: list(v) for k, v in profile.constant.items()},
@@ -123,6 +124,8 @@ def _shown(profile: Profile, told: dict[str, Any]) -> Page:
         rows.append(("limits", "; ".join(limits)))
     if profile.dtypes:
         rows.append(("dtypes it has not", ", ".join(profile.dtypes)))
+    if profile.inputs:
+        rows.append(("inputs it takes not", ", ".join(profile.inputs)))
     if profile.static:
         rows.append(("sizes", "numbers alone, no --dynamic"))
     if profile.batch is not None:

@@ -55,6 +55,12 @@ def _of_file(profile: Profile, known: Known) -> Iterator[Problem]:
                     "input",
                     f"a batch of {shape[0]}, and {profile.name} takes {profile.batch} (--batch {profile.batch})",
                 )
+    for info in known.model.graph.input:
+        dtype = known.dtype(info.name)
+        if info.name not in known.constants and dtype in profile.inputs:
+            # bytes come from --uint8, or from a network that has them itself
+            instead = "leave out --uint8, or give the input as float32" if dtype == "uint8" else "give another dtype"
+            yield Problem(info.name, "input", f"{profile.name} takes no {dtype} inputs: {instead}")
     if profile.static:
         for info in known.model.graph.input:
             shape = known.shape(info.name)

@@ -52,6 +52,8 @@ class Profile:
     """Forms that files for it are written in: fields of converters.forms.Forms."""
     dtypes: tuple[str, ...] = ()
     """The dtypes that it cannot have in a graph; with own_types a Cast at its ends may."""
+    inputs: tuple[str, ...] = ()
+    """The dtypes that inputs of the file cannot have."""
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By operator the dtypes that its first output cannot have."""
     static: bool = False

@@ -52,7 +52,7 @@ def test_well_formed(profile: Profile) -> None:
         assert variadic or max(places) < len(inputs), operator
     assert set(profile.forms) <= {f.name for f in fields(Forms)}
     assert set(profile.wrong) <= set(RULES)
-    assert {d.upper() for d in profile.dtypes} <= set(TensorProto.DataType.keys())
+    assert {d.upper() for d in (*profile.dtypes, *profile.inputs)} <= set(TensorProto.DataType.keys())
     assert profile.rounding is None or 0 < profile.rounding <= 5e-3
     assert profile.as_forms() == replace(USUAL, **profile.forms)
 
@@ -253,6 +253,15 @@ def test_what_engines_crash_on_or_take_for_something_else(target: str, text: str
     found = reasons(target, graph(text, **constants))
     assert len(found) == bool(told), found
     assert all(told in f for f in found)
+
+
+@pytest.mark.parametrize(("target", "taken"), [("tensorrt-7", False), ("tensorrt-8", True), ("tensorrt-10", True)])
+def test_tensorrt_takes_bytes_from_8_5_on(target: str, taken: bool) -> None:
+    text = "g (uint8[1,4] data) => (float[1,4] y) { y = Cast<to=1>(data) }"
+    refused = f"data input: {target} takes no uint8 inputs: leave out --uint8, or give the input as float32"
+    assert reasons(target, graph(text, 11)) == ([] if taken else [refused])
+    stored = graph("g (float[1,4] a, uint8[4] k) => (float[1,4] y) { c = Cast<to=1>(k) y = Mul(a, c) }", 11, k=np.uint8([1] * 4))
+    assert reasons(target, stored) == [], "what is stored is no input, though the list of inputs has it"
 
 
 def test_a_node_called_as_a_word_of_python_is_no_module_of_pytorch() -> None:
