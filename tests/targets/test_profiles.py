@@ -260,7 +260,9 @@ def test_tensorrt_takes_bytes_from_8_5_on(target: str, taken: bool) -> None:
     text = "g (uint8[1,4] data) => (float[1,4] y) { y = Cast<to=1>(data) }"
     refused = f"data input: {target} takes no uint8 inputs: leave out --uint8, or give the input as float32"
     assert reasons(target, graph(text, 11)) == ([] if taken else [refused])
-    stored = graph("g (float[1,4] a, uint8[4] k) => (float[1,4] y) { c = Cast<to=1>(k) y = Mul(a, c) }", 11, k=np.uint8([1] * 4))
+    stored = graph(
+        "g (float[1,4] a, uint8[4] k) => (float[1,4] y) { c = Cast<to=1>(k) y = Mul(a, c) }", 11, k=np.uint8([1] * 4)
+    )
     assert reasons(target, stored) == [], "what is stored is no input, though the list of inputs has it"
 
 
