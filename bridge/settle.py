@@ -355,6 +355,42 @@ def channels_last(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     return problems
 
 
+def open_channels(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> list[str]:
+    """Words for axes that are left open where the first convolution takes as many channels as its weights have."""
+    problems = []
+    for name, axes in dynamic.items():
+        layer, shape = first_layer(model, name), specs[name].shape if name in specs else None
+        if layer is None or layer.op is None or layer.op.name not in ("Convolution", "Convolution_v1") or shape is None:
+            continue
+        weight = _weight(model, layer)
+        if weight is None or len(shape) != len(weight):
+            continue
+        axis = len(shape) - 1 if _last(layer) else 1
+        if axis in axes:
+            problems.append(
+                channels_are_fixed(name, axes, axis, len(shape), f"{layer.name} takes {_channels(layer, weight)}")
+            )
+    return problems
+
+
+def channels_are_fixed(name: str, axes: Mapping[int, str], channels: int, rank: int, who: str) -> str:
+    """Words for the axis of channels that is left open, with the axes that were meant, as far as the labels tell. who: the layer
+    and how many it takes."""
+    said = (
+        f"dynamic {name}:{channels}={axes[channels]}: axis {channels} is the channels, of which the first layer {who}"
+    )
+    space = [a for a in range(1, rank) if a != channels]
+    labels = [axes[a] for a in sorted(axes) if a]
+    if len(labels) == len(space) and not axes[channels].lower().startswith("c"):  # one for each side, and an axis off
+        meant = dict(zip(space, labels))
+    else:
+        meant = {a: label for a, label in axes.items() if a in space}
+    if not meant:
+        return f"{said}; leave it out: the sides are axes {' and '.join(map(str, space))}"
+    meant = {**{a: label for a, label in axes.items() if a == 0}, **meant}
+    return f"{said}; did you mean {name}:{','.join(f'{a}={label}' for a, label in sorted(meant.items()))}?"
+
+
 def smaller_than_a_cell(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     """A remark where a layer steps over more than is left of a picture: a smaller picture cannot be told from its border there,
     which a network that pools globally takes without a word. specs: of all inputs."""

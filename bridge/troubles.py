@@ -268,6 +268,21 @@ TROUBLES = (
         ),
     ),
     Trouble(
+        "open-channels",
+        "The axis that is left open is the channels",
+        BAD_INPUT,
+        r"is the channels, of which the first layer",
+        "dynamic data:1=height: axis 1 is the channels, of which the first layer conv0 takes 3; did you mean "
+        "data:2=height,3=width?",
+        "A convolution takes as many channels as its weights have, so that this axis has one size. Axes are counted from 0, as "
+        "the file has them: pictures are (batch, channels, height, width), or (batch, height, width, channels) with "
+        "`--layout NHWC`.",
+        (
+            "`--dynamic data:2=height,3=width`; with `--layout NHWC` `--dynamic data:1=height,2=width`.",
+            "The batch is axis 0: `--dynamic data:0=batch`, or `--dynamic batch`.",
+        ),
+    ),
+    Trouble(
         "command-line",
         "The command line cannot be read",
         BAD_INPUT,

@@ -35,7 +35,7 @@ from ..pipeline.postprocess import as_facts, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import Recording, load_recording
 from ..renaming import with_new_names
-from ..settle import freed, held_inputs, settle_inputs, smaller_than_a_cell, told_beside, unvarying
+from ..settle import freed, held_inputs, open_channels, settle_inputs, smaller_than_a_cell, told_beside, unvarying
 from .asked import Proof, Wanted
 
 
@@ -210,7 +210,7 @@ def _sized(
     elif batch is not None:
         dynamic = dynamic_batch(model, specs, dynamic)
     if dynamic and all(is_known(s.shape) for s in specs.values()):
-        problems = unvarying(model, other_sizes(specs, dynamic), dynamic)
+        problems = open_channels(model, specs, dynamic) or unvarying(model, other_sizes(specs, dynamic), dynamic)
         if problems:
             raise BadInput(*problems)
     return specs, dynamic

@@ -29,7 +29,7 @@ from ..domains import PIXELS, expected, stem_of
 from ..fitting import fitting_side
 from ..models import Model, split_inputs
 from ..paths import BadInput, listed
-from ..settle import first_layer, unknown_names, with_sizes_beside
+from ..settle import channels_are_fixed, first_layer, unknown_names, with_sizes_beside
 from .nodes import apply
 
 KEY = "gluonnx.preprocess"
@@ -156,7 +156,10 @@ def preprocessed(
     layout = wanted.layout or network
     shape = _shape(model, wanted, name, given.shape, known.shape, network, layout, specs)
     problems += _other_layout(model, name, shape, layout)
-    channels = shape[layout.index("C")]
+    channels, axes = shape[layout.index("C")], dynamic.get(name, {})
+    taken = _channels_taken(model, name)
+    if layout.index("C") in axes and taken is not None:
+        problems.append(channels_are_fixed(name, axes, layout.index("C"), 4, f"takes {taken}"))
     for step in ("mean", "scale", "std"):
         values = _numbers(getattr(wanted, step)) or ()
         if len(values) > 1 and len(values) != channels:

@@ -588,6 +588,32 @@ def test_dynamic_axes_that_cannot_be(tmp_path: Path) -> None:
         bridge.convert(net, params, inputs={"data": (5, 4)}, dynamic={"data": {0: "batch"}}, training=True)
 
 
+@pytest.mark.parametrize(
+    ("axes", "layout", "said"),
+    [
+        ({1: "height", 2: "width"}, None, "axis 1 is .*; did you mean data:2=height,3=width\\?"),
+        ({0: "batch", 1: "height", 2: "width"}, None, "axis 1 is .*; did you mean data:0=batch,2=height,3=width\\?"),
+        ({1: "channels", 2: "height"}, None, "axis 1 is .*; did you mean data:2=height\\?"),
+        ({1: "height", 2: "width", 3: "more"}, None, "axis 1 is .*; did you mean data:2=width,3=more\\?"),
+        ({0: "batch", 1: "any"}, None, "axis 1 is .*; leave it out: the sides are axes 2 and 3"),
+        ({2: "height", 3: "width"}, "NHWC", "axis 3 is .*; did you mean data:1=height,2=width\\?"),
+        ({2: "height", 3: "width"}, None, ""),
+        ({1: "height", 2: "width"}, "NHWC", ""),
+    ],
+)
+def test_open_axes_that_are_the_channels(axes: dict[int, str], layout: str | None, said: str) -> None:
+    picture = mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), num_filter=2, no_bias=True, name="first")
+    params = {"first_weight": mx.nd.array(np.ones((2, 3, 3, 3), np.float32))}
+    shape = (1, 8, 8, 3) if layout else (1, 3, 8, 8)
+    told = {"inputs": {"data": shape}, "dynamic": {"data": axes}, "preprocess": bridge.Preprocess(layout=layout)}
+    if not said:
+        assert bridge.convert(picture, params, **told).verified
+        return
+    with pytest.raises(bridge.BadInput, match=said) as found:
+        bridge.convert(picture, params, **told)
+    assert len(found.value.problems) == 1
+
+
 def test_unknown_operators_say_more_than_shapes_that_are_missing(tmp_path: Path) -> None:
     text = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, name="fc").tojson()
     (tmp_path / "m-symbol.json").write_text(text.replace("FullyConnected", "NoSuchThing"))
