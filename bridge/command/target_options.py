@@ -43,6 +43,7 @@ def targets_page(result: TargetsResult) -> Page:
     rows: list[list[str | Line]] = []
     for o in result.outcomes:
         reason = f"at {o.node} ({o.operator}): {o.reason}" if o.node else o.reason
+        reason = "; ".join(part for part in (reason, o.where_run) if part)
         error = "" if o.error is None else f"{o.error:.1e}"
         rows.append([o.target, Line(o.verdict, TONES.get(o.verdict, "warn")), error, o.release or "(not run)", reason])
     run, fitting = len(result.run), [o.target for o in result.outcomes if o.verdict == FITS]

@@ -16,7 +16,7 @@ from converters.writer import Converted
 from ..engines import Arrays, EngineError
 from ..models import onnx_spec, specs_of_onnx
 from ..result import Progress
-from ..targets.deployed import AGREES, CRASHED, DIFFERS, FITS, LATE, REFUSED, Outcome, TargetFailed
+from ..targets.deployed import AGREES, CRASHED, DIFFERS, FITS, LATE, REFUSED, Outcome, TargetFailed, sizes_run
 from ..targets.place import Place, how_to_install, place_of
 from ..targets.process import Crashed, Late, TargetRunner
 from ..targets.profile import Profile
@@ -92,7 +92,8 @@ def _outcome(
         (told if good else wrong).append(f"{name}: {said}")
         error = max(error, off)
     verdict, reason = DIFFERS if wrong else AGREES, "; ".join(wrong or told)
-    return run(profile.name, verdict, reason=reason, error=error, default=runner.default)
+    sizes = sizes_run(after.model, feeds)
+    return run(profile.name, verdict, reason=reason, error=error, default=runner.default, sizes=sizes)
 
 
 def compared(

@@ -85,6 +85,8 @@ class Outcome:
     float32. Empty where it does not choose, or was not run."""
     seconds: float = 0.0
     """Seconds that running and comparing took."""
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """By label the sizes of open axes that it was run at; empty where no axis is open, or it was not run."""
     lacks: Mapping[str, int] = field(default_factory=dict)
     """Operators of the file that the profile refuses, and how many nodes of each."""
     verification: VerifyResult | None = field(default=None, repr=False, compare=False)
@@ -100,9 +102,17 @@ class Outcome:
         return {k: v for k, v in asdict(replace(self, verification=None)).items() if k != "verification"}
 
     @property
+    def where_run(self) -> str:
+        """Words for the sizes of open axes that it was run at; empty where there are none."""
+        at = [f"{axis} {' and '.join(map(str, each))}" for axis, each in self.sizes.items()]
+        return f"run at {', '.join(at)}" if at else ""
+
+    @property
     def words(self) -> str:
         """The outcome in one line."""
-        error = "" if self.error is None else f" (off by {self.error:.1e} of scale at most)"
+        numbers = [] if self.error is None else [f"off by {self.error:.1e} of scale at most"]
+        numbers += [self.where_run] if self.sizes else []
+        error = f" ({'; '.join(numbers)})" if numbers else ""
         where = f"{self.release}: " if self.release else ""
         place = f" at {self.node} ({self.operator})" if self.node else ""
         reason = f": {self.reason}" if self.reason else ""
@@ -232,6 +242,7 @@ def on_target(
         except EngineError as error:
             kind = CRASHED if isinstance(error, Crashed) else LATE if isinstance(error, Late) else REFUSED
             told |= {} if kind == LATE else _place_of(profile, place, path, cases, names, False)
+            told["sizes"] = sizes_run(model, [case.feeds for case in cases], names)
             reason = f"{error}" + (f" (its profile says: {_brief(found)})" if found else "")
             return Outcome(verdict=kind, reason=reason, seconds=time.perf_counter() - start, **told)
     seconds = time.perf_counter() - start
@@ -251,8 +262,24 @@ def on_target(
         default=runner.default,
         seconds=seconds,
         verification=result,
+        sizes=sizes_run(model, [case.feeds for case in cases], names),
         **told,
     )
+
+
+def sizes_run(
+    model: onnx.ModelProto, feeds: Sequence[Mapping[str, Any]], names: Mapping[str, str] | None = None
+) -> dict[str, tuple[int, ...]]:
+    """By label the sizes that open axes of a file's inputs had in runs. names: inputs' names in the file, where feeds have
+    others."""
+    found: dict[str, dict[int, None]] = {}
+    for each in feeds:
+        fed = {(names or {}).get(n, n): a.shape for n, a in each.items()}
+        for info in model.graph.input:
+            for axis, (size, dim) in enumerate(zip(fed.get(info.name, ()), info.type.tensor_type.shape.dim)):
+                if not dim.HasField("dim_value"):
+                    found.setdefault(dim.dim_param or f"axis {axis} of {info.name}", {})[size] = None
+    return {label: tuple(sizes) for label, sizes in found.items()}
 
 
 def _has_halves(model: onnx.ModelProto) -> bool:

@@ -324,6 +324,28 @@ def test_an_engine_of_a_narrower_default_is_told_of(default: str, said: str) -> 
     assert bridge.Outcome("o", "agrees", release="o 1", error=1e-6, default=default).words == said
 
 
+def test_an_outcome_says_at_which_sizes_it_was_run(network: str, tmp_path: Path) -> None:
+    path = tmp_path / "o.onnx"
+    told = {"inputs": {"data": (2, 4)}, "output": path, "targets": ["onnxruntime"]}
+    (one,) = bridge.convert(network, dynamic={"data": {0: "batch"}}, **told).targets
+    assert one.sizes == {"batch": (2,)} == one.as_dict()["sizes"]
+    assert "of scale at most; run at batch 2)" in one.words
+    (again,) = bridge.verify_targets(path, ["onnxruntime"], inputs={"data": (5, 4)}).outcomes
+    assert again.sizes == {"batch": (5,)}
+    table = sys_run.invoke(app, ["verify", str(path), "--target", "onnxruntime", "--input", "data:5,4"])
+    assert "run at batch 5" in table.output
+    (fixed,) = bridge.convert(network, **told).targets
+    assert fixed.sizes == {} and "run at" not in fixed.words, "a file of one size says it"
+
+
+def test_sizes_of_axes_without_a_label_and_of_inputs_with_other_names() -> None:
+    info = onnx.helper.make_tensor_value_info
+    inputs = [info("a", 1, [None, "n", 3]), info("b", 1, ["n"])]
+    model = onnx.helper.make_model(onnx.helper.make_graph([], "g", inputs, []))
+    feeds = [{"x": np.zeros((7, n, 3)), "b": np.zeros(n)} for n in (4, 5, 4)]
+    assert deployed.sizes_run(model, feeds, {"x": "a"}) == {"axis 0 of a": (7,), "n": (4, 5)}
+
+
 def test_a_shape_alone_is_of_the_dtype_of_the_file(tmp_path: Path) -> None:
     """Bytes stay bytes where only their shape is given: OpenVINO takes floats for them without a word."""
     nodes = [
