@@ -179,7 +179,10 @@ def basis(result: VerifyResult, inputs: Mapping[str, Any]) -> str:
     of_sizes = f" at {', '.join(at)}" if at else ""
     largest = max((d.max_rel for d in result.differences if d.compared), default=0.0)
     apart = f"off by {small(largest)} of scale at most" if largest else "the same numbers"
-    return f"compared in {count} ({', '.join(kinds)}){of_sizes}: {apart}"
+    # one number stands for all outputs, of which the line above names a few
+    outputs, seen = len(result.differences), sum(d.compared for d in result.differences)
+    every = "" if outputs < 2 else f"all {outputs} outputs " if seen == outputs else f"{seen} of {outputs} outputs "
+    return f"compared {every}in {count} ({', '.join(kinds)}){of_sizes}: {apart}"
 
 
 def _kinds(found: Mapping[str, Any]) -> list[str]:

@@ -402,6 +402,14 @@ def test_what_a_verdict_rests_on_in_a_line() -> None:
     assert words.basis(dataclasses.replace(found, runs=tuple(renamed)), {"y": {"shape": ["n", "m"]}}) == (
         f"{drawn} at n 1 and 2, m 3: {off}"
     )
+    several = tuple(dataclasses.replace(d, name=n) for n in "yzuvw")
+    told = words.basis(dataclasses.replace(found, differences=several), fixed)
+    assert told == f"compared all 5 outputs in 3 runs (standard normal, wide): {off}", (
+        "of which the line before names three"
+    )
+    lacking = dataclasses.replace(several[0], compared=False)
+    told = words.basis(dataclasses.replace(found, differences=(*several[1:], lacking)), fixed)
+    assert told.startswith("compared 4 of 5 outputs in 3 runs"), "one that has another shape is not among them"
     given = dataclasses.replace(found, runs=(of("given", "from x.npz", 1, 3),), differences=())
     assert words.basis(given, open_) == "compared in 1 run (given) at batch 1: the same numbers"
     assert words.basis(dataclasses.replace(found, runs=({}, {})), open_) == f"compared in 2 runs (given): {off}"
