@@ -23,7 +23,7 @@ from .many_options import Many, convert_list
 from .options import SWITCHES, Comparing, Feeding, General, Verbose, read_images, read_inputs
 from .pipeline_options import Before, Behind
 from .precision_options import Asked, wishes_of
-from .shell import errors, print_result, progress
+from .shell import Older, errors, print_result, progress
 
 
 @grouped
@@ -64,16 +64,19 @@ def convert(
     if is_list(symbol, output):
         convert_list(context, symbol, params, output, many, general, verbose)
         return
-    as_json, report_to = general.as_json, general.report_to
-    with errors(as_json, report_to, verbose), progress(as_json) as tell:
+    as_json, report_to, older = general.as_json, general.report_to, Older()
+    with errors(as_json, report_to, verbose, older), progress(as_json) as tell:
+        if output is not None:  # before the model is opened, which may be what fails
+            older.note(*_written(output, options.external_data))
         many.refuse(symbol)
         wanted = wishes_of(precision)
         convert_to = bridge.convert if wanted is None else functools.partial(bridge.convert_in, wanted)
         model = bridge.open_model(symbol, params, foreign=True)
         told = read_conversion(model, feeding, options, before, behind, comparing)
         target = output if output is not None else (model.place or Path(model.name)).with_name(f"{model.name}.onnx")
-        target = target if target.suffix or target.is_dir() else target.with_name(f"{target.name}.onnx")
-        for place in (target, target.with_name(f"{target.name}.data"))[: 2 if options.external_data else 1]:
+        target, *beside = _written(target, options.external_data)
+        older.note(target, *beside)
+        for place in (target, *beside):
             check_target(place, feeding.inputs, comparing.expected, behind.labels, *comparing.also or ())
         result = convert_to(
             model,
@@ -88,6 +91,12 @@ def convert(
     with errors(as_json):
         shown = report.convert_table if verbose else report.convert_brief
         print_result(result.as_dict(), as_json, lambda: report.convert_table(result), report_to, lambda: shown(result))
+
+
+def _written(output: Path, external_data: bool | None) -> list[Path]:
+    """The files that are to be written."""
+    target = output if output.suffix or output.is_dir() else output.with_name(f"{output.name}.onnx")
+    return [target, *([target.with_name(f"{target.name}.data")] if external_data else [])]
 
 
 @grouped

@@ -8,7 +8,7 @@ import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -92,9 +92,38 @@ def progress(as_json: bool) -> Iterator[Tell]:
         yield lambda text: progress.update(task, description=printable(text))
 
 
+class Older:
+    """Files that were there before a command, which writes to their places when all has gone well: a script that goes on after an
+    error would take one for what it asked for."""
+
+    def __init__(self) -> None:
+        self._found: dict[Path, tuple[int, int]] = {}
+
+    def note(self, *places: Path) -> None:
+        """Look what is at these places, before anything is written."""
+        self._found |= {place: state for place in places if (state := _state(place)) is not None}
+
+    @property
+    def kept(self) -> list[str]:
+        """The files that are as they were."""
+        return [str(place) for place, state in self._found.items() if _state(place) == state]
+
+
+def _state(place: Path) -> tuple[int, int] | None:
+    """A file's number and when it was last written; None where there is no file."""
+    try:
+        found = place.stat()
+    except (OSError, ValueError):
+        return None
+    return (found.st_ino, found.st_mtime_ns) if place.is_file() else None
+
+
 @contextmanager
-def errors(as_json: bool, report_to: Path | None = None, verbose: bool = False) -> Iterator[None]:
-    """Errors become a message and an exit status. verbose: of many problems all are printed."""
+def errors(
+    as_json: bool, report_to: Path | None = None, verbose: bool = False, older: Older | None = None
+) -> Iterator[None]:
+    """Errors become a message and an exit status. verbose: of many problems all are printed. older: files that are still there
+    after an error, which is said."""
     try:
         if report_to is not None:
             report.check_path(report_to)  # before the work rather than after it
@@ -102,24 +131,29 @@ def errors(as_json: bool, report_to: Path | None = None, verbose: bool = False) 
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except KeyboardInterrupt:
-        _fail(INTERRUPTION, "", as_json, INTERRUPTED)
+        _fail(INTERRUPTION, "", as_json, INTERRUPTED, kept=_kept(older))
         raise typer.Exit(INTERRUPTED) from None
     except bridge.NotEquivalent as error:
         found = error.result
         status = status_of(found, strict=True)
         told = {"error": str(error), "problems": [str(error)], "see": address(error)}
-        data = {**told, "verification": found.as_dict()}
+        kept = _kept(older)
+        data = {**told, **({"kept": kept} if kept else {}), "verification": found.as_dict()}
         print_result(data, as_json, lambda: report.verify_table(found), report_to, status=status)
         if not as_json:
-            _fail(f"{message(error)}; nothing was written", address(error), as_json, status)
+            _fail(f"{message(error)}; nothing was written", address(error), as_json, status, kept=kept)
         raise typer.Exit(status) from None
     except Exception as error:
         text, status = _message_and_status(error, verbose)
         problems = [p._asdict() if hasattr(p, "_asdict") else str(p) for p in getattr(error, "problems", ())] or [text]
         if report_to is not None:
             _report_error(text, status, problems, address(error), report_to)
-        _fail(text, address(error), as_json, status, problems)
+        _fail(text, address(error), as_json, status, problems, _kept(older))
         raise typer.Exit(status) from None
+
+
+def _kept(older: Older | None) -> list[str]:
+    return [] if older is None else older.kept
 
 
 def _report_error(text: str, status: int, problems: list[Any], see: str, report_to: Path) -> None:
@@ -163,11 +197,15 @@ def _internal(error: Exception) -> str:
     return f"internal error: {said}; this is a fault of gluonnx: please report it with {file.name} and, if you can, the model"
 
 
-def _fail(text: str, see: str, as_json: bool, status: int, problems: list[Any] | None = None) -> None:
-    """see: the address of what there is to say of such errors, where there is something."""
+def _fail(
+    text: str, see: str, as_json: bool, status: int, problems: list[Any] | None = None, kept: Sequence[str] = ()
+) -> None:
+    """see: the address of what there is to say of such errors, where there is something. kept: files that are as they were."""
     if as_json:
+        told = {"error": text, "problems": problems or [text], "see": see}
         with _unread():
-            _print_json({"error": text, "problems": problems or [text], "see": see}, status)
+            _print_json({**told, "kept": [*kept]} if kept else told, status)
     else:
-        told = Text.assemble(("error:", "bold red"), f" {text}", (f"\nsee {see}" if see else "", "dim"))
+        left = "".join(f"\n{printable(name)}, which was there, is as it was" for name in kept)
+        told = Text.assemble(("error:", "bold red"), f" {text}", (f"\nsee {see}" if see else "", "dim"), left)
         Console(stderr=True, soft_wrap=True, **report.PLAIN).print(told)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import hybrid as mx
 from bridge.cli import app
+from bridge.command.shell import Older
 from tests.models.networks import FOLDER, networks
 
 NETWORK = next(n for n in networks() if n.name == "lenet")
@@ -264,6 +265,41 @@ def test_not_equivalent_says_that_nothing_was_written(net: Path, tmp_path: Path)
         "nothing was written" in call("convert", net, "-o", target, "--input", f"data:{SHAPE}", *tight, code=1).stderr
     )
     assert not target.exists()
+
+
+def test_an_error_says_that_an_older_file_is_still_there(net: Path, tmp_path: Path) -> None:
+    """A script that goes on after an error would deploy it."""
+    target, sizes = tmp_path / "x.onnx", ("--input", f"data:{SHAPE}")
+    wrong = {
+        1: ("convert", net, "-o", tmp_path / "x", *sizes, "--atol", "0", "--rtol", "1e-12"),
+        2: ("convert", tmp_path / "nothing", "-o", target),  # of which not even the model is opened
+    }
+    for code, command in wrong.items():
+        assert "is as it was" not in call(*command, code=code).stderr
+    target.write_bytes(b"older")
+    for code, command in wrong.items():
+        assert call(*command, code=code).stderr.splitlines()[-1] == f"{target}, which was there, is as it was"
+        told = json.loads(call(*command, "--json", code=code).stdout)
+        assert told["kept"] == [str(target)]
+        assert target.read_bytes() == b"older"
+    beside = tmp_path / "x.onnx.data"
+    beside.write_bytes(b"older")
+    last = call(*wrong[1], "--external-data", code=1).stderr.splitlines()[-2:]
+    assert last == [f"{place}, which was there, is as it was" for place in (target, beside)]
+    assert "is as it was" not in call("convert", net, "-o", target, *sizes).stderr
+    assert target.read_bytes() != b"older"
+
+
+def test_a_file_that_was_written_over_is_not_as_it_was(tmp_path: Path) -> None:
+    older, places = Older(), [tmp_path / name for name in ("a", "b", "c", "d")]
+    for place in places[:3]:
+        place.write_bytes(b"older")
+    older.note(*places, tmp_path)
+    (tmp_path / "new").write_bytes(b"newer")
+    (tmp_path / "new").replace(places[1])
+    places[2].unlink()
+    places[3].write_bytes(b"newer")
+    assert older.kept == [str(places[0])]
 
 
 def test_seeds_are_of_any_size(net: Path, tmp_path: Path) -> None:
