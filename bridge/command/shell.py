@@ -100,7 +100,7 @@ class Older:
         self._found: dict[Path, tuple[int, int]] = {}
 
     def note(self, *places: Path) -> None:
-        """Look what is at these places, before anything is written."""
+        """Remember what is at these places, before anything is written."""
         self._found |= {place: state for place in places if (state := _state(place)) is not None}
 
     @property

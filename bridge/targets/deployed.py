@@ -60,6 +60,8 @@ class Outcome:
     'differs'
     >>> gluonnx.Outcome("openvino", "agrees", release="openvino 2025.1", error=1e-6, default="float32").words
     'openvino 2025.1: agrees in float32 (off by 1.0e-06 of scale at most)'
+    >>> gluonnx.Outcome("openvino", "agrees", release="openvino 2025.1", sizes={"batch": (2,)}).where_run
+    'run at batch 2'
     """
 
     target: str
