@@ -297,3 +297,29 @@ def test_a_scalar_counts_as_an_array_without_rows() -> None:
     """ONNX NonZero: "scalar input produces output shape (0, N) instead of (1, N)", which onnxruntime gives."""
     model, feeds = model_of(Case("NonZero", 13, (np.array(2.0, np.float32),), {}), constant=False, dynamic=False)
     assert run(import_model(model), feeds)[0].shape == (0, 1)
+
+
+def test_a_reshape_to_a_tensors_shape_follows_it_at_other_sizes_than_are_declared() -> None:
+    """As the groups of PyTorch's GroupNorm are put together again: with 8 rows, which the file declares, and with 12."""
+
+    def model(rows: int) -> onnx.ModelProto:
+        x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["batch", 4, rows, "time"])
+        y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+        nodes = [
+            helper.make_node("MaxPool", ["x"], ["half"], kernel_shape=[2, 2], strides=[2, 2]),
+            helper.make_node("Reshape", ["half", "apart"], ["groups"]),
+            helper.make_node("Softmax", ["groups"], ["shares"], axis=2),
+            helper.make_node("Shape", ["half"], ["shape"]),
+            helper.make_node("Reshape", ["shares", "shape"], ["whole"]),
+            helper.make_node("ReduceSum", ["whole", "axis"], ["y"], keepdims=0),
+        ]
+        stored = [numpy_helper.from_array(whole(0, 2, -1), "apart"), numpy_helper.from_array(whole(2), "axis")]
+        graph = helper.make_graph(nodes, "groups", [x], [y], stored)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+    imported = import_model(model(8))
+    for rows in (8, 12):
+        feeds = {"x": numbers(2, 4, rows, 10)}
+        [want] = ort.InferenceSession(model(rows).SerializeToString()).run(None, feeds)
+        [got] = Program(imported.graph, imported.params).run(feeds)
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
