@@ -123,7 +123,7 @@ class AccuracyReport:
     runtime: Mapping[str, float] = field(default_factory=dict)
     """Signal to noise of the outputs with onnxruntime's fused kernels, where it was looked at."""
     notes: tuple[str, ...] = ()
-    """What is to be said of the examples that integers were calibrated on."""
+    """Remarks on the examples that integers were calibrated on."""
 
     @property
     def worst(self) -> Accuracy | None:

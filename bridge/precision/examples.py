@@ -76,7 +76,7 @@ def check_calibration(examples: Examples) -> None:
 
 
 def notes_of_calibration(examples: Examples) -> tuple[str, ...]:
-    """What is to be said of examples that integers were calibrated on: that they were drawn, or are far from what the network was
+    """Remarks on examples that integers were calibrated on: that they were drawn, or are far from what the network was
     compared on."""
     if examples.drawn:
         return (
