@@ -25,7 +25,7 @@ from ..verify import compared, verify
 from .config import NAME, Entry, Project, Rule, Rules, load_project
 from .reasons import Held, Reasons, changes, key_of, reasons_of, with_first, without_side
 from .results import CheckResult, FileResult, Status, with_reasons
-from .standing import other_inputs, stale, unreached_bounds
+from .standing import other_inputs, stale, unknown_inputs, unreached_bounds
 from .updating import kept, recorded_anew
 
 
@@ -106,6 +106,8 @@ class _Check:
                 self.baseline = load_recording(place)
         except BadInput as error:
             return [_problem(entry, file, error, 0.0) for file in entry.files]
+        if unknown := self._unknown_inputs():
+            return [FileResult(entry.name, file, "bad", unknown) for file in entry.files]
         notes, other = [], self._other_inputs()
         if other and self.baseline.by_mxnet:
             notes.append(
@@ -121,6 +123,14 @@ class _Check:
             )
         first, *others = [self._file(file) for file in entry.files]
         return [replace(first, notes=(*notes, *first.notes)), *others]
+
+    def _unknown_inputs(self) -> str:
+        """Words for inputs in gluonnx.toml that the first file has not."""
+        assert self.baseline is not None
+        try:
+            return unknown_inputs(self.entry, self.baseline, self._open(self.entry.files[0]))
+        except (BadInput, EngineError, MXNetError, OSError):
+            return ""  # of a file that is told of as it is checked
 
     def _other_inputs(self) -> str:
         """Words for inputs in gluonnx.toml that the baseline was not recorded with; empty for one that was just recorded."""

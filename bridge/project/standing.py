@@ -13,9 +13,11 @@ from hybrid.core.error import MXNetError
 from hybrid.core.shapes import show
 from hybrid.ir.graph import Entry as Tensor
 from hybrid.ir.graph import Node
+from hybrid.passes.strip_labels import label_names
 
+from ..cases import taken
 from ..compare import Difference
-from ..engines import EngineError, NativeEngine
+from ..engines import EngineError, NativeEngine, engine_for
 from ..inputs import as_specs
 from ..models import BadInput, Model
 from ..recorded import Recording, feeds_of, hashes
@@ -98,6 +100,22 @@ def other_inputs(entry: Entry, baseline: Recording, model: Model) -> str:
     return "; ".join(
         (*_other_arrays(entry, baseline, model), *_other_ranges(entry, baseline), *_other_draws(entry, baseline))
     )
+
+
+def unknown_inputs(entry: Entry, baseline: Recording, model: Model) -> str:
+    """The error where gluonnx.toml names inputs that there are not, whoever recorded the baseline; empty where there are none.
+    model: the first file's."""
+    named = dict.fromkeys((*(entry.inputs if isinstance(entry.inputs, Mapping) else ()), *entry.ranges))
+    left = [n for n in named if not any(n in each.inputs for each in baseline.runs)]
+    if not left:
+        return ""
+    wanted = taken(engine_for(model))
+    labels = () if model.graph is None else label_names(model.graph)  # which may be given, and are not read
+    unknown = [n for n in left if n not in wanted and n not in labels]
+    if not unknown:
+        return ""
+    said = "; ".join(f"got input {n!r}, wanted some of {', '.join(wanted) or 'none'}" for n in unknown)
+    return f"{entry.files[0]} does not take the inputs that {NAME} has: {said}; correct them there"
 
 
 def _other_arrays(entry: Entry, baseline: Recording, model: Model) -> Iterable[str]:

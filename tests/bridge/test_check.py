@@ -311,6 +311,22 @@ def test_sizes_and_arrays_that_were_not_recorded(tmp_path: Path) -> None:
     assert load_recording(tmp_path / "clip.npz").kinds == ("given",)
 
 
+@pytest.mark.parametrize("by_mxnet", [False, True])
+@pytest.mark.parametrize("wrong", ["inputs = { image = [2, 1, 28, 28] }", "ranges = { image = [0, 1] }"])
+def test_inputs_that_there_are_not(project: Callable[..., Path], wrong: str, by_mxnet: bool) -> None:
+    """Names that the model has not, whoever recorded the baseline: before, only --update said so."""
+    folder = project(PLAIN)
+    with_baseline(folder)
+    if not by_mxnet:
+        (folder / "baselines" / "lenet.npz").unlink()
+        (folder / NAME).write_text(f"{PLAIN}inputs = {{ data = [2, 1, 28, 28] }}")
+        assert bridge.check(folder, update=True).ok
+    (folder / NAME).write_text(PLAIN + wrong)
+    result = bridge.check(folder)
+    assert {f.status for f in result.files} == {"bad"}
+    assert "got input 'image', wanted some of data; correct them there" in result.files[0].detail
+
+
 def test_update_keeps_the_inputs_of_a_baseline_that_says_them_alone(tmp_path: Path) -> None:
     """One by gluonnx record, where gluonnx.toml says nothing of inputs."""
     clipped(tmp_path)
