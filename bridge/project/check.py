@@ -25,7 +25,7 @@ from ..verify import compared, verify
 from .config import NAME, Entry, Project, Rule, Rules, load_project
 from .reasons import Held, Reasons, changes, key_of, reasons_of, with_first, without_side
 from .results import CheckResult, FileResult, Status, with_reasons
-from .standing import other_inputs, stale, unknown_inputs, unreached_bounds
+from .standing import left_out, other_inputs, stale, unknown_inputs, unreached_bounds
 from .updating import kept, recorded_anew
 
 
@@ -122,7 +122,14 @@ class _Check:
                 f"{entry.baseline} has draws of one kind, by an older gluonnx: gluonnx check --update draws wider too"
             )
         first, *others = [self._file(file) for file in entry.files]
-        return [replace(first, notes=(*notes, *first.notes)), *others]
+        return [replace(first, notes=(*notes, *first.notes)), *others, *self._left_out()]
+
+    def _left_out(self) -> list[FileResult]:
+        """Files that the baseline was written with and that nobody holds to it any more: else one fewer would pass unseen."""
+        assert self.baseline is not None
+        said = f"{self.entry.baseline} was written with it, and it is not in files any more; gluonnx check --update accepts it"
+        gone = [] if self.fresh else left_out(self.entry, self.baseline)
+        return [FileResult(self.entry.name, file, "missing", said) for file in gone]
 
     def _unknown_inputs(self) -> str:
         """Words for inputs in gluonnx.toml that the first file has not."""

@@ -26,7 +26,7 @@ NAME = "gluonnx.toml"
 REASONS = ("differs", "interface", "drift", "unreached", "says-little", "missing")
 """Reasons to fail, where nobody says which. interface: inputs or outputs have other names, dtypes or shapes than when the baseline
 was written; drift: a file is far more off than it was then, or stores its weights in another dtype; unreached: files differ where
-no input tells them apart."""
+no input tells them apart; missing: a file or the baseline is not there, or a file that this was written with is not listed."""
 ALL_REASONS = (*REASONS, "changed")
 """Those that there are. changed: a file holds something else than the one that the baseline is of, though its numbers agree."""
 SECTIONS = ("check", "model", "targets")
@@ -100,6 +100,8 @@ class Entry:
     seed: int = 0
     runs: int = 1
     rules: Rules = field(default_factory=Rules)
+    sharing: tuple[str, ...] = ()
+    """Files of other models that have the same baseline."""
 
     def path(self, written: str) -> Path:
         """The place of a path that is written in the file: from the file's folder."""
@@ -198,7 +200,15 @@ def _read(told: Mapping[str, Any], path: Path) -> Project:
         error = BadInput(*(f"{path}: {printable(p)}" for p in problems))
         error.args = ("\n".join(error.problems),)  # all of them: whoever writes such a file corrects them in one go
         raise error
-    return Project(tuple(entries), path.parent, fail_on)
+    return Project(tuple(_with_sharing(entries)), path.parent, fail_on)
+
+
+def _with_sharing(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """The models, each with the files of those that have the same baseline."""
+    for entry in entries:
+        own = None if entry.baseline is None else entry.path(entry.baseline)
+        same = [e for e in entries if e is not entry and e.baseline is not None and e.path(e.baseline) == own]
+        yield replace(entry, sharing=tuple(f for e in same for f in e.files))
 
 
 def target_pythons(path: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -175,6 +176,29 @@ def _other_draws(entry: Entry, baseline: Recording) -> Iterable[str]:
         yield f"the seed is {entry.seed}, and {seed} was recorded"
     if entry.runs > 1 and not isinstance(entry.given_inputs(), list) and entry.runs > runs:
         yield f"runs are {entry.runs}, and {runs} was recorded" if runs == 1 else f"runs are {entry.runs}, not {runs}"
+
+
+def left_out(entry: Entry, baseline: Recording) -> list[str]:
+    """Files that the baseline was written with, and gluonnx.toml does not list any more. One that is listed from another folder,
+    as where gluonnx.toml was moved, is the same."""
+    held = baseline.facts.get(HELD)
+    if not isinstance(held, Mapping):
+        return []
+    listed = [os.path.normpath(f) for f in (*entry.files, *entry.sharing)]
+    left = [f for f in held if os.path.normpath(f) not in listed]
+    new = [_file_name(f) for f in listed if f not in map(os.path.normpath, held)]
+    gone = []
+    for file in left:
+        if _file_name(file) in new:
+            new.remove(_file_name(file))
+        else:
+            gone.append(file)
+    return gone
+
+
+def _file_name(file: str) -> str:
+    """The name of a file without its folder; of a symbol the prefix."""
+    return os.path.basename(file).removesuffix("-symbol.json")
 
 
 def stale(entry: Entry, words: str) -> str:

@@ -17,7 +17,7 @@ from .config import Entry
 from .contents import CONTENTS, packed
 from .reasons import Held, changes, contents
 from .results import FileResult
-from .standing import HELD, hashes_of, other_inputs, unreached_bounds
+from .standing import HELD, hashes_of, left_out, other_inputs, unreached_bounds
 
 
 class Checked(Protocol):
@@ -106,6 +106,7 @@ def _noted(checked: Checked, old: Recording, new: Recording, words: list[str]) -
         before, now = (r.facts.get("measured", {}).get(file) for r in (old, new))
         if before != now and before is not None and now is not None:
             changed.append(f"{file}: {now:.1e} of scale off, {before:.1e} before")
+    changed += [f"{file}: not in files any more" for file in left_out(checked.entry, old)]
     if not _same(old, new):
         return [*words, *changed]
     baseline = checked.entry.baseline

@@ -139,6 +139,31 @@ def test_what_is_well_is_ok(project: Callable[[str], Path]) -> None:
     assert [(f.status, f.beside) for f in result.files] == [("ok", ()), ("ok", ())]
 
 
+def test_a_file_that_is_listed_no_more(project: Callable[[str], Path]) -> None:
+    """One that the baseline was written with: before, one fewer was one fewer to fail."""
+    folder = project("telling")
+    fewer = TOML.replace('"net", "net.onnx"', '"net"')
+    (folder / NAME).write_text(fewer)
+    result = bridge.check(folder)
+    assert [(f.file, f.status) for f in result.files] == [("net", "ok"), ("net.onnx", "missing")]
+    assert "net.npz was written with it, and it is not in files any more" in result.files[1].detail
+    assert result.exit_status == 2
+    call("check", folder, "--fail-on", "differs")
+    assert "net.onnx: not in files any more" in call("check", folder, "--update")
+    assert statuses(folder) == ["ok"]
+
+
+def test_a_file_that_is_listed_otherwise_is_not_missing(project: Callable[[str], Path]) -> None:
+    """From another folder, with its suffix, or by another model with the same baseline."""
+    folder = project("telling")
+    inside = TOML.replace('"net', f'"{folder.name}/net').replace('/net"', '/net-symbol.json"')
+    (folder.parent / NAME).write_text(inside)
+    assert statuses(folder.parent) == ["ok", "ok"]
+    both = TOML.replace('"net", "net.onnx"', '"net"') + TOML.replace("model.net", "model.other").replace('"net", ', "")
+    (folder / NAME).write_text(both)
+    assert statuses(folder) == ["ok", "ok"]
+
+
 # -- says little ------------------------------------------------------------------------------------------------------------
 
 
