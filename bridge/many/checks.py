@@ -54,7 +54,7 @@ def check_all(
         shutil.rmtree(notes.folder, ignore_errors=True)
         with suppress(OSError):  # notes of other commands are in it
             notes.folder.parent.rmdir()
-    return CheckResult(files, reasons, (), project.alone, time.perf_counter() - start)
+    return CheckResult(files, reasons, (), project.alone, time.perf_counter() - start, project.remarks)
 
 
 def _task(entry: Entry, where: Path, time_limit: float, here: str) -> Task:

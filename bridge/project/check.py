@@ -76,7 +76,7 @@ def check(
             updated += [f"{entry.name}: {w}" for w in words]
         files += results
     told = with_reasons(files, reasons)
-    return CheckResult(told, reasons, tuple(updated), project.alone, time.perf_counter() - start)
+    return CheckResult(told, reasons, tuple(updated), project.alone, time.perf_counter() - start, project.remarks)
 
 
 class _Check:

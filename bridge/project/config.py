@@ -140,6 +140,17 @@ class Project:
     fail_on: tuple[str, ...] = REASONS
     alone: tuple[str, ...] = ()
     """Files of a folder that nothing belongs to."""
+    by_name: bool = False
+    """True where there is no gluonnx.toml, and names say what belongs together."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Words for what is to be known of the whole: where a gluonnx.toml is gone, nothing is held to its baseline."""
+        if not self.by_name:
+            return ()
+        recorded = [e.name for e in self.entries if e.baseline is not None]
+        told = f"but for {', '.join(recorded)} no baseline was used" if recorded else "no baseline was used"
+        return (f"no {NAME} here: models were found by their names and compared with each other, and {told}",)
 
     def only(self, files: Sequence[str | os.PathLike[str]]) -> Project:
         """The project with those models alone that one of these files belongs to; with all of them where its own is among these."""
@@ -419,7 +430,7 @@ def found_in(folder: Path, only: Sequence[str | os.PathLike[str]] = ()) -> Proje
             f"{folder}: no {NAME}, and no models that belong together by name (x-symbol.json and x.onnx, x.onnx and x_fp16.onnx, "
             f"x.onnx and a recording x.npz){said}"
         )
-    return Project(tuple(entries), folder, alone=tuple(alone))
+    return Project(tuple(entries), folder, alone=tuple(alone), by_name=True)
 
 
 def _heads(stem: Path) -> Iterator[Path]:

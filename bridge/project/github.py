@@ -9,7 +9,10 @@ from .results import WORDS, CheckResult, FileResult
 
 
 def commands(result: CheckResult) -> Iterator[str]:
-    """Workflow commands: an error for each file that is a reason to fail, a warning for any other that is not well."""
+    """Workflow commands: an error for each file that is a reason to fail, a warning for any other that is not well, and for what
+    is to be known of the whole."""
+    for words in result.remarks:
+        yield f"::warning title=gluonnx check::{_data(words)}"
     for file in result.files:
         for words in file.beside:
             yield f"::warning title={_property(f'{file.model}: {file.file}')}::{_data(words)}"

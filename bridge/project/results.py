@@ -135,7 +135,9 @@ class CheckResult:
     >>> [result.fails(file) for file in result.files], result.as_dict()["alone"]
     ([False], [])
     >>> result.notes
-    ()
+    ('no gluonnx.toml here: models were found by their names and compared with each other, and no baseline was used',)
+    >>> result.remarks == result.notes
+    True
     """
 
     files: tuple[FileResult, ...]
@@ -148,6 +150,8 @@ class CheckResult:
     """Files of the folder that nothing was compared with."""
     seconds: float = 0.0
     """Seconds that it took."""
+    remarks: tuple[str, ...] = ()
+    """Words for what is to be known of the whole, as where there was no gluonnx.toml."""
 
     def fails(self, file: FileResult) -> bool:
         """True where a file is a reason to fail."""
@@ -166,7 +170,11 @@ class CheckResult:
     @property
     def notes(self) -> tuple[str, ...]:
         """Words for what is to be known beside the verdicts: of baselines that were written, of files that have changed."""
-        return (*self.updated, *(f"{f.model}: {f.file}: {words}" for f in self.files for words in f.beside))
+        return (
+            *self.remarks,
+            *self.updated,
+            *(f"{f.model}: {f.file}: {words}" for f in self.files for words in f.beside),
+        )
 
     @property
     def summary(self) -> str:
@@ -184,6 +192,7 @@ class CheckResult:
             "files": [f.as_dict() for f in self.files],
             "updated": list(self.updated),
             "alone": list(self.alone),
+            "remarks": list(self.remarks),
             "seconds": self.seconds,
         }
 

@@ -595,8 +595,15 @@ def test_a_folder_without_a_file(made: Path, tmp_path: Path) -> None:
         ("deep/net", "deep/net_int8.onnx", "differs"),
     }
     assert result.alone == ("lonely.onnx",)
+    told = "no gluonnx.toml here: models were found by their names and compared with each other, and "
+    assert result.notes[0] == f"{told}no baseline was used"
+    assert next(github.commands(result)) == f"::warning title=gluonnx check::{told}no baseline was used"
+    assert told in " ".join(call("check", tmp_path, code=1).split())
+    assert "no such file; wanted a gluonnx.toml" in " ".join(call("check", tmp_path / NAME, code=2).split())
     shutil.copy(RECORDED, tmp_path / "net.npz")
-    assert [f.file for f in bridge.check(tmp_path).files if f.model == "net"] == ["net-symbol.json", "net.onnx"]
+    result = bridge.check(tmp_path)
+    assert [f.file for f in result.files if f.model == "net"] == ["net-symbol.json", "net.onnx"]
+    assert result.remarks == (f"{told}but for net no baseline was used",)
 
 
 def test_a_folder_with_nothing_to_compare(made: Path, tmp_path: Path) -> None:
