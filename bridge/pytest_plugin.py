@@ -88,24 +88,28 @@ class Gluonnx:
         seed: int = 0,
         runs: int = 1,
         little: bool = False,
+        fail_on: str | Sequence[str] | None = None,
         **other: Any,
     ) -> VerifyResult:
         """Assert that two models are equivalent, or that one gives what was recorded; gives the result.
 
         a, b, inputs, params, names, ranges, outputs, seed, runs: as bridge.verify takes them. baseline: its expected, without which
         b is needed. tolerance: (atol, rtol), or rules as in gluonnx.toml: {"atol": 1e-5, "fc1_output": {"cosine": 0.9999}}. little:
-        True where agreement that says little (of constant or saturated outputs) is enough.
+        True where agreement that says little (of constant or saturated outputs) is enough. fail_on: reasons to fail, in the words
+        of gluonnx.toml (which this does not read), such as ["differs", "changed"]; by default all but "changed".
 
-        Fails for what ``gluonnx check`` fails for: also where models differ and none of the inputs reaches it (but for little),
-        where inputs or outputs are not those of the baseline, and where a file drifted from it. Warns where a pass says less than
-        it seems to, as of an atol as large as the outputs. Raises TypeError for arguments that there are not (other)."""
+        Fails for what ``gluonnx check`` fails for by default: also where models differ and none of the inputs reaches it (but
+        for little), where inputs or outputs are not those of the baseline, and where a file drifted from it. Warns where a pass
+        says less than it seems to, as of an atol as large as the outputs. Raises TypeError for arguments that there are not
+        (other)."""
         __tracebackhide__ = True
         _refuse(other, "assert_equivalent", ())
         from . import verify
         from .paths import one_or_more
         from .project.check import found_in, judged
-        from .project.config import REASONS, Rules, as_rules
+        from .project.config import REASONS, Rules, as_reasons, as_rules
 
+        reasons = REASONS if fail_on is None else as_reasons(fail_on)
         a, b, inputs, baseline, params = map(self._found, (a, b, inputs, baseline, params))
         first, second = (self._opened(m, params) for m in (a, b))
         if first is not a and (second is not b or b is None):
@@ -124,10 +128,10 @@ class Gluonnx:
         else:
             result = judged(Rules(), lambda _limits: verify(first, second, tolerance=tolerance, **told))
         found = found_in(result, first, second, baseline, one_or_more(outputs))
-        failing = [r for r in REASONS if not (little and r in ("says-little", "unreached"))]
+        failing = [r for r in reasons if not (little and r in ("says-little", "unreached"))]
         wrong = found.failing(failing)
         if wrong:
-            shown = [] if result.verdict == "not equivalent" else wrong
+            shown = [] if result.verdict == "not equivalent" and "differs" in failing else wrong
             raise AssertionError(self._message(result, shown))
         for words in (*found.notes, *(w for r in found.found if r != "says-little" for w in found.found[r])):
             warnings.warn(words, stacklevel=2)

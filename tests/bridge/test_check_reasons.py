@@ -253,7 +253,18 @@ def test_pytest_fails_for_what_the_command_fails_for(project: Callable[[str], Pa
     asserted = Gluonnx(Item).assert_equivalent
     files = (folder / "net", folder / "net.onnx")
     assert asserted(*files, baseline=folder / "net.npz").equivalent
+    convert(folder, opset=17)
+    with pytest.warns(UserWarning, match=r"opset of ai\.onnx 13 -> 17"):
+        asserted(*files, baseline=folder / "net.npz")
+    with pytest.raises(AssertionError, match=r"opset of ai\.onnx 13 -> 17"):
+        asserted(*files, baseline=folder / "net.npz", fail_on=[*REASONS, "changed"])
+    with pytest.raises(bridge.BadInput, match="fail-on: got 'change', wanted some of differs"):
+        asserted(*files, baseline=folder / "net.npz", fail_on="change")
+    convert(folder)
     change_onnx(folder, lambda m: rename(m, "age_output", "years"))
+    with pytest.warns(UserWarning) as told:
+        asserted(*files, baseline=folder / "net.npz", fail_on="differs")
+    assert "output age_output is called years, since the baseline" in [str(w.message) for w in told]
     with pytest.raises(AssertionError, match="output age_output is called years, since the baseline"):
         asserted(*files, baseline=folder / "net.npz")
     halve(folder)
