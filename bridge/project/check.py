@@ -127,9 +127,11 @@ class _Check:
     def _left_out(self) -> list[FileResult]:
         """Files that the baseline was written with and that nobody holds to it any more: else one fewer would pass unseen."""
         assert self.baseline is not None
-        said = f"{self.entry.baseline} was written with it, and it is not in files any more; gluonnx check --update accepts it"
+        said = f"{self.entry.baseline} was written with it, and it is none of the files of this model any more"
         gone = [] if self.fresh else left_out(self.entry, self.baseline)
-        return [FileResult(self.entry.name, file, "missing", said) for file in gone]
+        return [
+            FileResult(self.entry.name, file, "missing", f"{said}; gluonnx check --update accepts it") for file in gone
+        ]
 
     def _unknown_inputs(self) -> str:
         """Words for inputs in gluonnx.toml that the first file has not."""

@@ -106,7 +106,7 @@ def _noted(checked: Checked, old: Recording, new: Recording, words: list[str]) -
         before, now = (r.facts.get("measured", {}).get(file) for r in (old, new))
         if before != now and before is not None and now is not None:
             changed.append(f"{file}: {now:.1e} of scale off, {before:.1e} before")
-    changed += [f"{file}: not in files any more" for file in left_out(checked.entry, old)]
+    changed += [f"{file}: none of the files any more" for file in left_out(checked.entry, old)]
     if not _same(old, new):
         return [*words, *changed]
     baseline = checked.entry.baseline
