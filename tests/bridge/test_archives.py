@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import bridge
 import hybrid as mx
 from bridge.cli import app
+from hybrid import native
 from hybrid.core.error import OutOfMemory
 from hybrid.core.memory_budget import memory_budget, set_memory_budget
 from tests.models.networks import networks
@@ -389,6 +390,7 @@ def test_weights_beside_the_model_in_an_archive_are_read(tmp_path: Path) -> None
         assert not folder.exists()
 
 
+@pytest.mark.skipif(native.level() is None, reason="NumPy has no programs to save")
 def test_an_archive_is_compiled_beside_itself(tmp_path: Path) -> None:
     source = packed(tmp_path / "m.zip", with_weights_beside(tmp_path))
     made = bridge.compile(source)

@@ -161,6 +161,7 @@ def _seen(
     return infer(graph, shapes, *told, **more)
 
 
+@WITH_KERNELS
 def test_a_program_is_told_too(folder: Path, tmp_path: Path) -> None:
     bridge.compile(folder / "net", inputs=folder / "right.npz", output=tmp_path / "net.gluonnx")
 

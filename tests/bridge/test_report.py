@@ -156,7 +156,7 @@ def test_converted(capsys: pytest.CaptureFixture[str]) -> None:
         "parameters 1,234,567",
         "seconds read 0.13, verify 2.00",
         "sha256 a.onnx 12ab",
-        "compared in 2 runs (given): off by 2.5e-06 of scale at most",
+        "compared all 2 outputs in 2 runs (given): off by 2.5e-06 of scale at most",
         HEAD,
         LINES["y"],
         LINES["s"],
