@@ -277,7 +277,9 @@ class NativeEngine:
                 spec.shape
             ):  # the same array where feeds are the same, so that they are known again
                 key = name, tuple(spec.shape), spec.dtype
-                out[name] = self._zeros[key] = self._zeros.get(key, np.zeros(spec.shape, spec.dtype))
+                if key not in self._zeros:
+                    self._zeros[key] = np.zeros(spec.shape, spec.dtype)
+                out[name] = self._zeros[key]
             else:
                 missing.append(name)
         if missing:

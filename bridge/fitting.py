@@ -82,10 +82,15 @@ class Unrolled:
         )
 
 
+def is_cut(node: Node) -> bool:
+    """True for a node that cuts an axis into pieces of size 1, and so says how long it is."""
+    return node.means(Splitting) and getattr(node.op, "squeeze_axis", False)
+
+
 def cuts(model: Model) -> list[Node]:
-    """The nodes that cut an axis into pieces of size 1, and so say how long it is."""
+    """The nodes that do."""
     assert model.graph is not None
-    return [n for n in model.graph.nodes if n.means(Splitting) and getattr(n.op, "squeeze_axis", False)]
+    return [n for n in model.graph.nodes if is_cut(n)]
 
 
 def unrolled(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> Unrolled | None:

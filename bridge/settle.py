@@ -12,10 +12,9 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.ir.graph import Entry, Node
 from hybrid.ops.elementwise import Elementwise
-from hybrid.ops.join import Splitting
 from hybrid.passes.strip_labels import label_names
 
-from .fitting import SIDES, cuts, fitting_side, misfits, unrolled
+from .fitting import SIDES, cuts, fitting_side, is_cut, misfits, unrolled
 from .models import Model, check_dtypes, check_params, check_sizes, missing_words, split_inputs
 from .paths import BadInput, listed
 
@@ -267,7 +266,7 @@ def _steps(model: Model, name: str) -> MaybeShape:
     table = None if start is None else _behind(model, start, _has_weight)
     looked_up = table is not None and table.op is not None and table.op.name == "Embedding"
     start = (id(table), 0) if looked_up else start
-    cut = None if start is None else _behind(model, start, _is_cut)
+    cut = None if start is None else _behind(model, start, lambda _, node: is_cut(node))
     axis = getattr(cut.op, "axis", None) if cut is not None else None
     if cut is None or axis not in (0, 1):
         return None
@@ -292,11 +291,6 @@ def _has_weight(model: Model, node: Node) -> bool:
     assert node.op is not None
     held = any(e.node.is_variable and e.node.name in model.params for e in node.inputs[1:2])
     return held and node.op.input_names()[1:2] == ("weight",)
-
-
-def _is_cut(model: Model, node: Node) -> bool:
-    """True for a node that cuts its input into steps."""
-    return node.means(Splitting) and getattr(node.op, "squeeze_axis", False)
 
 
 def _behind(model: Model, key: tuple[int, int], wanted: Callable[[Model, Node], bool]) -> Node | None:

@@ -16,7 +16,8 @@ import numpy as np
 from ..core import rng
 from ..core.error import MXNetError
 from ..core.watch import Made
-from .data import give_state, is_own, mark, says_its_state, state_of
+from .data import Apart, give_state, is_own, mark, says_its_state, state_of
+from .own import under
 from .trained import as_bytes
 
 GENERATORS = {"engine", "numpy", "python"}
@@ -37,21 +38,14 @@ class Calls:
         """Of all that each iterator gave."""
         self._twister = rng.Twister()
         self._count = sum(times for _, _, times in self.runs)
-        self._after: dict[str, Any] | None = None
-        self._apart = set(GENERATORS)
+        self._apart = Apart(set(GENERATORS))
 
     def plain(self) -> dict[str, Any]:
         return {"runs": self.runs, "found": self.found, "marks": self.marks}
 
     def add(self, number: int, what: str | None, before: dict[str, Any], after: dict[str, Any], given: Any) -> None:
-        if self._after is not None:
-            self._apart |= rng.moved(self._after, before)
-        both = self._apart & rng.moved(before, after)
-        if both:
-            plain = rng.as_plain(before)
-            self.found.append([self._count, {name: self._twister.short(name, plain[name]) for name in sorted(both)}])
-            self._apart -= both
-        self._after = after
+        if plain := self._apart.found(before, after):
+            self.found.append([self._count, {name: self._twister.short(name, state) for name, state in plain.items()}])
         if self.runs and self.runs[-1][:2] == [number, what]:
             self.runs[-1][2] += 1
         else:
@@ -232,7 +226,7 @@ class Again:
         Random numbers are what they were. Raises MXNetError when there are other iterators."""
         if self._found is None:
             return set()
-        arrays = {n.removeprefix("again/"): a for n, a in self._found.items() if n.startswith("again/")}
+        arrays = under("again/", self._found)
         times: dict[str, int] = {}
         for number, what, count in self.whole.runs:
             if what not in ("reset", "__iter__", None):

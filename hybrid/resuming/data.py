@@ -63,6 +63,25 @@ def mark(before: str, item: Any) -> str:
     return found.hexdigest()
 
 
+class Apart:
+    """Generators that the program has drawn from since data last found them.
+
+    names: those at first. after: how data left them; None where it has found none."""
+
+    def __init__(self, names: set[str], after: dict[str, Any] | None = None) -> None:
+        self._names, self._after = names, after
+
+    def found(self, before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+        """States, as numbers and texts, in which data found those of them that it drew from."""
+        if self._after is not None:
+            self._names |= rng.moved(self._after, before)
+        both = self._names & rng.moved(before, after)
+        self._names -= both
+        self._after = after
+        plain = rng.as_plain(before) if both else {}
+        return {name: plain[name] for name in sorted(both)}
+
+
 class Drawn:
     """The states of random numbers that data found when it drew some and the program had drawn some since: with them the batches
     that were gone through can be made once more, without what the program did with them."""
@@ -70,24 +89,16 @@ class Drawn:
     def __init__(self, found: list[list[Any]]) -> None:
         self.found = found
         """[number of the batch, states of those generators]"""
-        self._after = rng.look()
-        self._apart: set[str] = set()
-        """Generators that the program has drawn from since data last found them."""
+        self._apart = Apart(set(), rng.look())
 
     def begin(self) -> dict[str, Any]:
         """Before a batch is made."""
-        now = rng.look()
-        self._apart |= rng.moved(self._after, now)
-        return now
+        return rng.look()
 
     def end(self, number: int, before: dict[str, Any]) -> None:
         """After it was made."""
-        self._after = rng.look()
-        both = self._apart & rng.moved(before, self._after)
-        if both:
-            found = rng.as_plain(before)
-            self.found.append([number, {n: found[n] for n in sorted(both)}])
-            self._apart -= both
+        if plain := self._apart.found(before, rng.look()):
+            self.found.append([number, plain])
 
 
 class Together:
@@ -149,14 +160,14 @@ def stand(data: Any, place: Mapping[str, np.ndarray], epochs: int) -> None:
     """Have an iterator stand where it stood; one whose settings decide everything goes through the epochs before once more."""
     if isinstance(data, Together):
         for i, part in enumerate(data.parts):
-            stand(part, {n.removeprefix(f"{i}/"): a for n, a in place.items() if n.startswith(f"{i}/")}, epochs)
+            stand(part, own.under(f"{i}/", place), epochs)
         return
     if "said" in place:
         if not says_its_state(data):
             raise MXNetError(
                 f"{type(data).__name__}: got the state that an iterator with state_dict() said, and has none"
             )
-        arrays = {n.removeprefix("of/"): a for n, a in place.items() if n.startswith("of/")}
+        arrays = own.under("of/", place)
         give_state(data, json.loads(bytes(place["said"])), arrays)
     elif place:
         data._stand(place)

@@ -130,3 +130,8 @@ def _put(content: np.ndarray, arrays: dict[str, np.ndarray]) -> str:
     name = hashlib.blake2b(said + content.tobytes(), digest_size=16).hexdigest()
     arrays[name] = content
     return name
+
+
+def under(prefix: str, found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays whose names begin with a prefix, by what follows it."""
+    return {n.removeprefix(prefix): a for n, a in found.items() if n.startswith(prefix)}

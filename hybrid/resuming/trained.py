@@ -16,7 +16,7 @@ from ..gluon import Block, HybridBlock, Parameter, Trainer
 from ..kvstore.dist import DistStore
 from ..lr_scheduler import LRScheduler
 from ..ndarray import NDArray
-from .own import given_back, taken
+from .own import given_back, taken, under
 
 COUNTS = {"num_update", "idx2name", "param_dict", "sym_info", "_all_index_update_counts", "_index_update_count"}
 """Attributes of optimizers that are not what they were told."""
@@ -271,7 +271,7 @@ class Trained:
                 array._fresh_grad = flag
 
     def _set_attributes(self, found: Mapping[str, np.ndarray]) -> None:
-        arrays = {n.removeprefix("attribute/"): a for n, a in found.items() if n.startswith("attribute/")}
+        arrays = under("attribute/", found)
         held = json.loads(bytes(found["attributes"]))
         for key, net in self._nets.items():
             for path, block in _blocks(net, key):

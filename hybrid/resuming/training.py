@@ -25,6 +25,7 @@ from ..ndarray import waitall
 from . import carried, own
 from .again import Again, Calls
 from .data import Drawn, Together, mark, says_its_state, size, stand, standing
+from .own import under
 from .trained import Trained, as_bytes
 
 NAME = "training.npz"
@@ -264,10 +265,10 @@ class Training:
         done, found, seen, skipping = self._batch, self._found, "", self._batch
         alone = says_its_state(data)
         if found is not None and "at_begin" in found:
-            begin: dict[str, Any] = {"place": _under("place/", found)}
+            begin: dict[str, Any] = {"place": under("place/", found)}
             place = begin["place"]
             if alone and "mark_before" in found:  # it says where it stands in the midst of an epoch as well
-                place, seen, skipping = _under("place_now/", found), bytes(found["mark_before"]).decode(), 0
+                place, seen, skipping = under("place_now/", found), bytes(found["mark_before"]).decode(), 0
             try:
                 stand(data, place, self._epoch - self._first)
             except MXNetError as error:
@@ -379,7 +380,7 @@ class Training:
                 f"{self._path()}: the state is of a program that keeps {before} of its own, and this one {now}. Give Training the "
                 f"same names in keep, or {self._anew()}"
             )
-        arrays = {n.removeprefix("own/"): a for n, a in found.items() if n.startswith("own/")}
+        arrays = under("own/", found)
         for name, value in self._keep.items():
             if own.given_back(value, held["kept"][name], f"keep[{name!r}]", arrays) is not value:
                 raise MXNetError(
@@ -595,7 +596,7 @@ class Training:
                 f"start as many as wrote it, or {self._anew()}"
             )
         common = {n: a for n, a in found.items() if not n.startswith("rank/")}
-        own = {n.removeprefix(f"rank/{rank}/"): a for n, a in found.items() if n.startswith(f"rank/{rank}/")}
+        own = under(f"rank/{rank}/", found)
         self._epoch, self._batch = epoch, batch
         if "data" in found:
             self._data = json.loads(bytes({**common, **own}["data"]))
@@ -605,10 +606,6 @@ class Training:
 
 def _stands(epoch: int, batch: int) -> str:
     return f"after {batch} batches in the midst of epoch {epoch}" if batch else f"after {epoch} epochs"
-
-
-def _under(prefix: str, found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {n.removeprefix(prefix): a for n, a in found.items() if n.startswith(prefix)}
 
 
 def _next_name() -> str:

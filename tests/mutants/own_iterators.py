@@ -7,9 +7,9 @@ FILE, TESTS = "hybrid/resuming/again.py", "tests/distributed/test_going_on.py -k
 ROWS: list[tuple[str, ...]] = [
     (
         "states where they moved apart are dropped",
-        FILE,
-        "            self._apart -= both\n        self._after = after",
-        "        self._apart -= both or self._apart\n        self._after = after",
+        "hybrid/resuming/data.py",
+        "        self._names -= both\n        self._after = after",
+        "        self._names -= both or self._names\n        self._after = after",
         TESTS + "own",
     ),
     (
