@@ -624,11 +624,16 @@ def test_reports_of_errors_are_written_too(models: tuple[Path, Path], tmp_path: 
 # -- JSON -----------------------------------------------------------------------------------------------------------------
 
 
-def documented(heading: str) -> set[str]:
-    """Names in the first column of the table below a heading of docs/report-schema.md."""
+def section(heading: str) -> str:
+    """The part of docs/report-schema.md below a heading."""
     part = re.split(r"^#+ ", SCHEMA.read_text(), flags=re.MULTILINE)
     [body] = [p for p in part if p.startswith(heading)]
-    cells = [line.split("|")[1] for line in body.splitlines() if line.startswith("| `")]
+    return body
+
+
+def documented(heading: str) -> set[str]:
+    """Names in the first column of the table below a heading of docs/report-schema.md."""
+    cells = [line.split("|")[1] for line in section(heading).splitlines() if line.startswith("| `")]
     return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
 
 
@@ -696,7 +701,7 @@ def test_a_file_carries_what_it_was_made_from(models: tuple[Path, Path], tmp_pat
     params = symbol.with_name("net-0000.params")
     assert facts["b"]["params"] == params.name
     assert facts["b"]["params.sha256"] == hashlib.sha256(params.read_bytes()).hexdigest()
-    documented_ = set(re.findall(r"`gluonnx\.([a-z0-9.]+)`", SCHEMA.read_text()))
+    documented_ = set(re.findall(r"`gluonnx\.([a-z0-9.]+)`", section("What an ONNX file carries")))
     of_options = {n for n in documented_ if n.split(".")[0] in ("precision", "preprocess")}
     assert set(facts["a"]) == documented_ - of_options
     for name in "ab":
