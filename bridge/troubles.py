@@ -1,18 +1,14 @@
-"""Errors by what they say: what each means, what to do, and where the site says so.
+"""Errors by what they say: what each means, and what to do.
 
-``TROUBLES`` is the one table. The command ends an error with the ``address`` of its entry; docs/troubleshooting.md is written
-from it: ``python -m tests.site.troubleshooting > docs/troubleshooting.md``.
+``TROUBLES`` is the one table. A command that fails names its entry (``more``), which ``gluonnx explain`` prints, with no network
+and without the pages; docs/troubleshooting.md is written from it:
+``python -m tests.site.troubleshooting > docs/troubleshooting.md``.
 """
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
-
-from hybrid.core.version import SITE
-
-PAGE = f"{SITE}/troubleshooting.html"
-"""The page of all entries."""
 
 
 class Trouble(NamedTuple):
@@ -961,6 +957,6 @@ def trouble_of(error: BaseException) -> Trouble:
     raise TypeError(f"got {type(error).__name__}, wanted an Exception")
 
 
-def address(error: BaseException) -> str:
-    """The place on the site that says more of an error."""
-    return f"{PAGE}#{trouble_of(error).anchor}"
+def more(error: BaseException) -> str:
+    """The command that says more of an error."""
+    return f"gluonnx explain {trouble_of(error).anchor}"

@@ -26,7 +26,7 @@ def call(*arguments: object, code: int = 0) -> str:
     """The output, but for the address that an error ends in."""
     result = CliRunner().invoke(cli.app, [*map(str, arguments)])
     assert result.exit_code == code, result.output
-    return re.sub(r"see https://\S+\n\Z", "", result.output)
+    return re.sub(r"for more: gluonnx explain \S+\n\Z", "", result.output)
 
 
 def saved(symbol: mx.sym.Symbol, folder: Path, name: str = "net", **arrays: np.ndarray) -> Path:
