@@ -21,7 +21,7 @@ LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
 def explain(
     words: Annotated[
         list[str] | None,
-        typer.Argument(help="The name that the error ends in, or words of its message; without any all are listed."),
+        typer.Argument(help="The name at the end of an error, or words of its message; without it all are listed."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
