@@ -56,7 +56,7 @@ Each run is a separate process with one thread and a time limit, so that a crash
 | agrees | run there on random (or given) inputs: the outputs equal those of gluonnx's engine by the rule of `gluonnx verify` |
 | differs | other numbers: `convert` writes nothing, exit status 1 |
 | refused, crashed, too late | with the target's own message; `convert` writes nothing, exit status 3 |
-| fits, does not fit | not run here; every node was checked against the target's profile. If nothing was run, `verify` exits with 4 |
+| fits, does not fit | not run here; the nodes were checked against the target's profile. If nothing ran, `verify` exits with 4 |
 
 If rounding is in doubt, float64 decides. If a profile says `agrees within`, the target's arithmetic may be less exact (Winograd,
 lookup tables): outputs also agree within that share of their largest number.
