@@ -35,10 +35,12 @@ def explain(
 
 
 def _found(asked: str) -> list[Trouble]:
-    """The entry of that name, else those with all of the words; raises BadInput where there is none."""
-    found = [t for t in TROUBLES if t.anchor == asked] or [
-        t for t in TROUBLES if all(w in " ".join(map(str, t)).casefold() for w in asked.casefold().split())
-    ]
+    """The entry of that name, else those with all of the words, or that the words are a message of; raises BadInput where there
+    is none."""
+    words = asked.casefold().split()
+    found = [t for t in TROUBLES if t.anchor == asked]
+    found = found or [t for t in TROUBLES if all(w in " ".join(map(str, t)).casefold() for w in words)]
+    found = found or [t for t in TROUBLES if t.says and re.search(t.says, asked)]
     if not found:
         raise BadInput(f"got {asked}, wanted the name that an error ends in, or words of it; gluonnx explain lists all")
     return found

@@ -181,6 +181,7 @@ def test_explain_says_all_of_an_entry(trouble: Trouble) -> None:
 
 def test_explain_finds_entries_by_words() -> None:
     assert explained("network", "Scales", "already") == explained("scaled-twice")
+    assert explained("my.onnx: unknown input image: the model takes data") == explained("unknown-input")
     listed = explained("opset").splitlines()
     assert len(listed) > 3 and all(line.split()[0] in {t.anchor for t in TROUBLES} for line in listed[:-1])
     assert [line.split()[0] for line in explained().splitlines()[:-1]] == [t.anchor for t in TROUBLES]
