@@ -23,7 +23,7 @@ from .engines import Arrays, Engine, NativeEngine, OnnxEngine, called
 from .faces.notebook import listener
 from .inputs import Feeds, Inputs, as_specs
 from .layers import without_rounding
-from .models import BadInput, Model
+from .models import BadInput, Model, names_to_fill
 from .movement import ranked_otherwise, with_movement
 from .recorded import RecordedRun, Recording, feeds_of, hashes
 from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
@@ -45,6 +45,7 @@ def with_inputs(
 ) -> Recording:
     """The recording with the inputs of its runs. given: those of a recording that holds outputs alone; beside one that holds both,
     sizes that it has. is_open: True for an axis that may have another size. Raises BadInput."""
+    recording = _told_apart(recording, model)
     own = any(each.inputs for each in recording.runs)
     if given is None or (isinstance(given, Mapping) and not given):
         if not own and taken_by(model):
@@ -67,6 +68,27 @@ def with_inputs(
             f"{recording.label}: wanted arrays of {', '.join(drawn)}, those that its outputs came from; got sizes"
         )
     runs = (RecordedRun(arrays, each.outputs) for (_, arrays), each in zip(sets, recording.runs))
+    return replace(recording, runs=tuple(runs))
+
+
+def _told_apart(recording: Recording, model: Model) -> Recording:
+    """The recording, where it holds arrays by their names alone, with those that are named as the model's inputs for inputs: what
+    ``np.savez`` makes of both. Raises BadInput where nothing else is in it."""
+    if any(each.inputs for each in recording.runs):
+        return recording
+    names = names_to_fill(model)
+    found = [n for n in recording.runs[0].outputs if n in names]
+    if not found:
+        return recording
+    runs = [
+        RecordedRun(*({n: a for n, a in each.outputs.items() if (n in found) is kind} for kind in (True, False)))
+        for each in recording.runs
+    ]
+    if not all(each.outputs for each in runs):
+        raise BadInput(
+            f"{recording.label}: holds inputs alone ({', '.join(found)}), wanted outputs with them: each by its name, or as "
+            "gluonnx record writes them; inputs are given by --inputs"
+        )
     return replace(recording, runs=tuple(runs))
 
 

@@ -383,6 +383,23 @@ def test_outputs_alone_want_their_inputs(net: Path, tmp_path: Path) -> None:
         bridge.verify(net, expected=RECORDED / "lenet.npz", inputs=LENET / "inputs.npz")
 
 
+def test_inputs_and_outputs_by_their_names_alone(net: Path, tmp_path: Path) -> None:
+    """What ``np.savez`` of both makes, with no word on which is which."""
+    feeds, found = dict(np.load(LENET / "inputs.npz")), outputs_of(net)
+    np.savez(tmp_path / "both.npz", **feeds, **found)
+    result = bridge.verify(net, expected=tmp_path / "both.npz")
+    assert result.equivalent and list(result.runs[0]["inputs"]) == ["data"]
+    size = f"data:{','.join(map(str, feeds['data'].shape))}"
+    said = call("convert", net, "-o", tmp_path / "n.onnx", "--input", size, "--expected", tmp_path / "both.npz")
+    assert "equivalent" in said
+    wrong = {n: a + np.float32(0.01) for n, a in found.items()}
+    np.savez(tmp_path / "wrong.npz", **feeds, **wrong)
+    assert not bridge.verify(net, expected=tmp_path / "wrong.npz").equivalent
+    np.savez(tmp_path / "inputs.npz", **feeds)
+    with pytest.raises(bridge.BadInput, match=r"holds inputs alone \(data\), wanted outputs with them"):
+        bridge.verify(net, expected=tmp_path / "inputs.npz")
+
+
 def test_names_are_paired(converted: Path) -> None:
     """Inputs and outputs by name, else by position."""
     known = load_recording(RECORDED / "lenet.npz").runs[0]
