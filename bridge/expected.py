@@ -13,6 +13,11 @@ from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import show
+from hybrid.ops.activation import Activation, LeakyReLU
+from hybrid.ops.binary import ElemwiseAdd
+from hybrid.ops.convolution import Convolution
+from hybrid.ops.elementwise import Clip
+from hybrid.ops.normalization import BatchNorm
 from hybrid.passes.strip_labels import label_names
 
 from .answers import first_that_runs
@@ -29,6 +34,8 @@ from .recorded import RecordedRun, Recording, feeds_of, hashes
 from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
 from .scripts.plain_draws import MADE_UP
 
+FUSED = (Activation, LeakyReLU, Clip, BatchNorm)
+"""What MXNet fuses with the convolution before it."""
 ROUNDING = "rounding"
 """Settles outputs that rounding alone decides."""
 VERDICTS = ("equivalent", "says little", "not equivalent")
@@ -279,6 +286,13 @@ def hold_against(
         verdict = "not equivalent"
     elif len(little) == len(found) and tolerance is None and not layers:
         verdict = "says little"
+    fused = _fused_wrongly(engine) if verdict == "not equivalent" and not recording.by_mxnet else None
+    if fused is not None:
+        warnings.append(
+            f"{fused}: MXNet with oneDNN, on a CPU, takes what is behind its activation for what is before it where both an "
+            "activation and an addition read it, and so gives other numbers than its own operators do; if that is how "
+            f"{recording.label} was made, record it again with MXNET_SUBGRAPH_BACKEND=NONE set (gluonnx record --script does so)"
+        )
     if verdict != "not equivalent":
         layers = [*without_rounding(layers, {})]
     warnings += [f"output {words}: agreement there says little" for words in little]
@@ -301,6 +315,20 @@ def hold_against(
         layers=tuple(layers),
         warnings=tuple(dict.fromkeys(warnings)),
     )
+
+
+def _fused_wrongly(engine: Engine) -> str | None:
+    """The first node whose output MXNet's fusion confuses: a convolution, or the batch normalization behind one, that an addition
+    reads, and an activation or a batch normalization too. Source: MXNet 1.9.1, by trial; MXNET_SUBGRAPH_BACKEND=NONE is right."""
+    graph = engine.model.graph
+    readers = graph.uses() if graph is not None else {}
+    for node in graph.nodes if graph is not None else ():
+        made = node.inputs[0].node if node.means(BatchNorm) else node
+        if made.means(Convolution):
+            behind = [reader for reader, _ in readers.get((id(node), 0), ())]
+            if any(r.means(ElemwiseAdd) for r in behind) and any(r.means(*FUSED) for r in behind):
+                return node.name
+    return None
 
 
 def _with_movement(

@@ -364,6 +364,29 @@ def test_the_script_records_with_mxnet(tmp_path: Path) -> None:
     assert bridge.verify(LENET / "model", expected=tmp_path / "out.npz").equivalent
 
 
+def test_what_mxnet_fuses_wrongly_is_told(tmp_path: Path) -> None:
+    """A convolution that an activation and an addition read: MXNet 1.9.1 with oneDNN adds what is behind the activation."""
+
+    def residual(fused: bool) -> mx.sym.Symbol:
+        before = mx.sym.Convolution(mx.sym.var("data"), num_filter=4, kernel=(3, 3), pad=(1, 1), name="before")
+        active = mx.sym.Activation(before, act_type="relu", name="active")
+        behind = mx.sym.Convolution(active, num_filter=4, kernel=(3, 3), pad=(1, 1), name="behind")
+        return mx.sym.elemwise_add(behind, active if fused else before, name="sum")
+
+    rng = np.random.default_rng(3)
+    right = residual(False)
+    shapes = dict(zip(right.list_arguments(), right.infer_shape(data=(2, 3, 6, 6))[0]))
+    params = {n: mx.nd.array(rng.normal(size=s)) for n, s in shapes.items() if n != "data"}
+    feeds = {"data": rng.normal(size=shapes["data"]).astype(np.float32)}
+    numbers = {fused: dict(bridge.run(residual(fused), feeds, params=params)) for fused in (True, False)}
+    result = bridge.verify(right, params=params, expected=Recording((RecordedRun(feeds, numbers[True]),)))
+    assert not result.equivalent
+    assert any(w.startswith("before: MXNet with oneDNN") and "MXNET_SUBGRAPH_BACKEND=NONE" in w for w in result.warnings)
+    assert bridge.verify(right, params=params, expected=Recording((RecordedRun(feeds, numbers[False]),))).equivalent
+    other = Recording((RecordedRun(feeds, {n: a + 1 for n, a in numbers[True].items()}),))
+    assert not any("oneDNN" in w for w in bridge.verify(residual(True), params=params, expected=other).warnings)
+
+
 # -- pairing, tolerances, bad files -----------------------------------------------------------------------------------------
 
 
