@@ -381,7 +381,9 @@ def test_what_mxnet_fuses_wrongly_is_told(tmp_path: Path) -> None:
     numbers = {fused: dict(bridge.run(residual(fused), feeds, params=params)) for fused in (True, False)}
     result = bridge.verify(right, params=params, expected=Recording((RecordedRun(feeds, numbers[True]),)))
     assert not result.equivalent
-    assert any(w.startswith("before: MXNet with oneDNN") and "MXNET_SUBGRAPH_BACKEND=NONE" in w for w in result.warnings)
+    assert any(
+        w.startswith("before: MXNet with oneDNN") and "MXNET_SUBGRAPH_BACKEND=NONE" in w for w in result.warnings
+    )
     assert bridge.verify(right, params=params, expected=Recording((RecordedRun(feeds, numbers[False]),))).equivalent
     other = Recording((RecordedRun(feeds, {n: a + 1 for n, a in numbers[True].items()}),))
     assert not any("oneDNN" in w for w in bridge.verify(residual(True), params=params, expected=other).warnings)
@@ -415,6 +417,21 @@ def test_inputs_and_outputs_by_their_names_alone(net: Path, tmp_path: Path) -> N
     size = f"data:{','.join(map(str, feeds['data'].shape))}"
     said = call("convert", net, "-o", tmp_path / "n.onnx", "--input", size, "--expected", tmp_path / "both.npz")
     assert "equivalent" in said
+    np.savez(
+        tmp_path / "told.npz",
+        **{f"inputs/{n}": a for n, a in feeds.items()},
+        **{f"outputs/{n}": a for n, a in found.items()},
+    )
+    assert bridge.verify(net, expected=tmp_path / "told.npz").equivalent
+    np.savez(
+        tmp_path / "twice.npz",
+        **{"inputs/data": feeds["data"], "0/inputs/data": feeds["data"], "outputs/x": feeds["data"]},
+    )
+    with pytest.raises(bridge.BadInput, match="both with its number and without"):
+        bridge.verify(net, expected=tmp_path / "twice.npz")
+    np.savez(tmp_path / "text.npz", **feeds, **found, words=np.array(["yes", "no"]))
+    with pytest.raises(bridge.BadInput, match=r"'words.npy' holds text, wanted numbers alone; leave it out"):
+        bridge.verify(net, expected=tmp_path / "text.npz")
     wrong = {n: a + np.float32(0.01) for n, a in found.items()}
     np.savez(tmp_path / "wrong.npz", **feeds, **wrong)
     assert not bridge.verify(net, expected=tmp_path / "wrong.npz").equivalent
