@@ -223,6 +223,7 @@ def _compare(
     weights = _Weights(source, other)
     groups = _groups(source, case, [a for a, _ in pairs], cut)
     fed = dict(case.feeds)
+    twins = {**case.names, **{m: n for n, m in case.names.items()}}  # names of inputs by those that the other side has
     if isinstance(source, NativeEngine):  # labels too, which float64 asks for
         fed |= source.complete(case.feeds)
 
@@ -276,7 +277,8 @@ def _compare(
         layers = [t for t in group if any(filled.get(n) is not values.get(n) for n in chosen.get(t.name, ()))]
         if not layers:
             return
-        given = {**values, **filled}  # the other side may make them from more
+        # an input that the other side calls otherwise is filled there too; and that side may make them from more
+        given = {**values, **filled, **{twins[n]: a for n, a in filled.items() if n in twins}}
         try:
             want = source.run_forced(cut, given, [t.name for t in layers])
             got = other.run_forced(

@@ -9,6 +9,7 @@ import onnx.parser
 import pytest
 
 import bridge
+import hybrid as mx
 from bridge import nodewise
 from bridge.compare import slice_scales
 from bridge.engines import NativeEngine, OnnxEngine, Part, Tensor
@@ -624,3 +625,20 @@ def test_float64_where_little_is_known() -> None:
     found, _ = local(Known(None), Known(None), whole.astype(np.float32), whole)
     assert not found.equal and "dtype float32, wanted int32" in found.reason
     assert not nodewise._spreads(np.zeros(2), (2, 3)) and not nodewise._spreads(np.zeros((2, 3)), (2,))
+
+
+def test_zeros_of_inputs_that_are_renamed_are_filled_on_both_sides(tmp_path: Path) -> None:
+    """States of zeros, as a recurrent network begins with, beside a file that calls them otherwise."""
+    data, h, c = (mx.sym.var(n) for n in ("data", "h", "c"))
+    net = mx.sym.RNN(
+        data, mx.sym.var("lstm_parameters"), h, c, state_size=5, num_layers=1, mode="lstm", state_outputs=True
+    )
+    rng = np.random.default_rng(0)
+    shapes = {"data": (4, 2, 3), "h": (1, 2, 5), "c": (1, 2, 5)}
+    sizes = dict(zip(net.list_arguments(), net.infer_shape(**shapes)[0]))
+    params = {"lstm_parameters": mx.nd.array(rng.normal(size=sizes["lstm_parameters"]))}
+    feeds = {"data": rng.normal(size=shapes["data"]).astype(np.float32)}
+    feeds |= {n: np.zeros(shapes[n], np.float32) for n in "hc"}
+    result = bridge.convert(net, params=params, inputs=feeds, output=tmp_path / "a.onnx", rename={"h": "hidden_in"})
+    assert result.verification is not None and result.verification.equivalent
+    assert bridge.verify(net, tmp_path / "a.onnx", inputs=feeds, params=params, names={"h": "hidden_in"}).equivalent
