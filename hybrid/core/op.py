@@ -203,6 +203,9 @@ class Op:
     """Difference between its numbers and MXNet's own on a CPU, in a sentence, as it is bound; conversion passes it on."""
     tolerance: ClassVar[float] = 32.0
     """Greatest error of another correct implementation, in epsilons of the dtype times the output's scale."""
+    bound: float = 0.0
+    """Greatest magnitude that results can have where the function itself bounds it: 1 for a sigmoid, however small its results
+    are, which implementations approximate to a few epsilons of that. 0 where nothing bounds it."""
     keeps: ClassVar[bool] = False
     """True for a class that computes in a way of its own and still means what the classes above it mean: see ``means``. It holds
     for the class that says so, and is not inherited."""

@@ -642,3 +642,23 @@ def test_zeros_of_inputs_that_are_renamed_are_filled_on_both_sides(tmp_path: Pat
     result = bridge.convert(net, params=params, inputs=feeds, output=tmp_path / "a.onnx", rename={"h": "hidden_in"})
     assert result.verification is not None and result.verification.equivalent
     assert bridge.verify(net, tmp_path / "a.onnx", inputs=feeds, params=params, names={"h": "hidden_in"}).equivalent
+
+
+def test_a_sigmoid_far_down_is_as_exact_as_runtimes_are(tmp_path: Path) -> None:
+    """Scores that are all near to 0: onnxruntime's sigmoid is off by an epsilon of 1 there, which is more than they are. Another bias
+    is found all the same."""
+    layer = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=6, name="fc")
+    score, features = mx.sym.sigmoid(layer, name="score"), mx.sym.tanh(layer * 0.1, name="features")
+    net = mx.sym.Group([score, features])
+    rng = np.random.default_rng(0)
+    params = {"fc_weight": mx.nd.array(rng.normal(size=(6, 8))), "fc_bias": mx.nd.array(np.linspace(-26, -23, 6))}
+    feeds = {"data": rng.normal(size=(64, 8)).astype(np.float32)}
+    found = bridge.convert(net, params=params, inputs=feeds, output=tmp_path / "a.onnx").verification
+    assert found is not None and found.equivalent
+    for other in (0.02, 0.5):
+        wrong = {**params, "fc_bias": params["fc_bias"] + other}
+        assert not bridge.verify(net, tmp_path / "a.onnx", params=wrong, inputs=feeds).equivalent
+    alone = mx.sym.sigmoid(layer, name="score")
+    bridge.convert(alone, params=params, inputs=feeds, output=tmp_path / "b.onnx")
+    wrong = {**params, "fc_bias": params["fc_bias"] + 0.5}
+    assert not bridge.verify(alone, tmp_path / "b.onnx", params=wrong, inputs=feeds).equivalent
