@@ -17,8 +17,9 @@ from .eager.tape import STATE, Leaf
 from .eager.watch import Watch
 from .execution.context import Context, resolve
 from .frontend.symbol import Symbol
-from .ir.graph import Entry, Graph
+from .ir.graph import Entry, Graph, Node
 from .ir.infer import infer, want_ignored
+from .ops.custom import Custom
 from .ops.normalization import BatchNorm
 
 GROUP = "__ctx_group__"
@@ -189,6 +190,20 @@ def _fixed_gammas(symbol: Symbol, gradients: Mapping[str, NDArray]) -> set[str]:
     return found
 
 
+def _with_lasting_operators(symbol: Symbol) -> Symbol:
+    """The symbol with custom operators of its own, which last as long as it does; the symbol itself where it has none."""
+    if not any(isinstance(n.op, Custom) for n in symbol.graph.nodes):
+        return symbol
+
+    def change(node: Node, inputs: tuple[Entry, ...]) -> list[Entry] | None:
+        if not isinstance(node.op, Custom):
+            return None
+        made = Node(node.op.lasting(), node.name, inputs, node.attrs, node.subgraphs)
+        return [Entry(made, i) for i in range(node.num_outputs)]
+
+    return symbol._face(symbol.graph.rewritten(change))
+
+
 class Executor:
     """Made by ``Symbol.bind`` and ``Symbol.simple_bind``.
 
@@ -218,10 +233,13 @@ class Executor:
     ):
         self._symbol, self._ctx, self._groups = symbol, ctx, groups
         self._arguments, self._gradients, self._requests, self._states = arguments, gradients, requests, states
-        self._op = CachedOp(symbol)
-        by_node = placed(symbol.graph, ctx, groups)
-        several = len({by_node[id(n)] for n in symbol.graph.nodes if n.op is not None}) > 1
-        self._placed_op = PlacedOp(symbol, by_node) if several else None
+        own = _with_lasting_operators(symbol)
+        self._in_turn = own is not symbol
+        """True where operators in Python see one call after the other, and may remember them."""
+        self._op = CachedOp(own)
+        by_node = placed(own.graph, ctx, groups)
+        several = len({by_node[id(n)] for n in own.graph.nodes if n.op is not None}) > 1
+        self._placed_op = PlacedOp(own, by_node) if several else None
         """The graph in parts, where its operators lie on several places."""
         self._recorded: list[NDArray] | None = None
         """The outputs of the last forward as the tape knows them."""
@@ -231,7 +249,7 @@ class Executor:
         feeds = self._feeds()
         result = infer(symbol.graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
         specs = map(result.spec, symbol.graph.outputs)
-        self._places = [by_node[id(e.node)] for e in symbol.graph.outputs]
+        self._places = [by_node[id(e.node)] for e in own.graph.outputs]
         """The contexts of the outputs."""
         self._outputs = [
             zeros(s.shape if is_known(s.shape) else (0,), place, s.dtype) for s, place in zip(specs, self._places)
@@ -243,6 +261,9 @@ class Executor:
     def _run(self, training: bool, record: bool) -> list[NDArray]:
         """The outputs; with ``record`` such that gradients go where the executor wants them."""
         feeds = self._feeds()
+        if self._in_turn:
+            for array in (*self._outputs, *self._gradients.values()):
+                array._finish()
         args: dict[str, NDArray] = {}
         for name in self._op.names:
             array = args[name] = feeds[name].detach()
