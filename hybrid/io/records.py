@@ -67,8 +67,9 @@ class ImageRecordIter(DecodingIter):
     """Batches of images (batch, *data_shape), red first, and labels, (batch,) or (batch, label_width).
 
     Every image: resize (its shorter side), random_resized_crop, or pad and then the part of data_shape in the middle or with
-    rand_crop anywhere, for which an image that is too low or too narrow grows, with its proportions; mirrored; colors varied, in bytes (brightness, contrast and saturation in an order that is drawn; hue,
-    saturation and lightness; pca_noise); at last (x - mean) / std * scale.
+    rand_crop anywhere, for which an image that is too low or too narrow grows, with its proportions; mirrored; colors varied, in
+    bytes (brightness, contrast and saturation in an order that is drawn; hue, saturation and lightness; pca_noise); at last
+    (x - mean) / std * scale.
 
     From the first batch of an epoch on a thread reads prefetch_buffer batches ahead (0: none), for which preprocess_threads
     threads decode, at most one for each core. The numbers are the same with any of them, and all that is drawn comes of seed.

@@ -727,6 +727,12 @@ def test_parts_that_do_not_fit_where_they_are_computed_with() -> None:
     data = [mx.nd.array(np.arange(6).reshape(2, 3) + 10 * i) for i in range(3)]
     with pytest.raises(ValueError, match=r"got 1 arrays, wanted 2 \(y, z\)"):
         two.forward(mx.io.DataBatch(data[:1], data[1:2]))
+    two.forward(
+        mx.io.DataBatch(data[:1], data[1:2]), is_train=False
+    )  # a loss that has none gives its outputs all the same
+    assert [y.asnumpy().max() for y in two.get_outputs()] == [5, 10]
+    with pytest.raises(ValueError, match=r"got 0 arrays, wanted 1 \(x\)"):
+        two.forward(mx.io.DataBatch([], data[1:]), is_train=False)
     two.forward(mx.io.DataBatch(data[:1], data[1:]), is_train=True)
     metric = mx.metric.MAE()
     two.update_metric(metric, data[1:])

@@ -681,7 +681,7 @@ def test_backward_of_blocks_and_eager_calls_moves_states(hybridized: bool) -> No
             super().__init__()
             self.state = self.params.get("state", shape=(3,), grad_req="null", init="zeros")
 
-        def hybrid_forward(self, F: Any, x: Any, state: Any) -> Any:
+        def hybrid_forward(self, F: Any, x: Any, state: Any) -> Any:  # noqa: N803
             return F.Custom(x, state, op_type="test_centers") * 2
 
     net = Net()
