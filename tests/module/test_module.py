@@ -731,7 +731,7 @@ def test_parts_that_do_not_fit_where_they_are_computed_with() -> None:
         mx.io.DataBatch(data[:1], data[1:2]), is_train=False
     )  # a loss that has none gives its outputs all the same
     assert [y.asnumpy().max() for y in two.get_outputs()] == [5, 10]
-    with pytest.raises(ValueError, match=r"got 0 arrays, wanted 1 \(x\)"):
+    with pytest.raises(ValueError, match="Data provided by data_shapes don't match names specified by data_names"):
         two.forward(mx.io.DataBatch([], data[1:]), is_train=False)
     two.forward(mx.io.DataBatch(data[:1], data[1:]), is_train=True)
     metric = mx.metric.MAE()
