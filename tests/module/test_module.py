@@ -761,3 +761,17 @@ def test_parts_that_do_not_fit_where_they_are_computed_with() -> None:
     assert [
         a.asnumpy().tolist() for _, a in even._exec_group.label_arrays[0]
     ] == held  # labels of a part alone are not taken
+
+
+def test_a_monitor_shows_numbers_as_they_print(caplog: pytest.LogCaptureFixture) -> None:
+    """Of a float32 the digits of a float32, behind names that begin at one column."""
+    monitor = mx.mon.Monitor(1, stat_func=lambda array: array.max())
+    monitor.tic()
+    monitor.stat_helper("act_output", mx.nd.array([0.1, -2]))
+    monitor.stat_helper("fc", mx.nd.array([3]))
+    with caplog.at_level("INFO"):
+        monitor.toc_print()
+    assert [r.getMessage() for r in caplog.records] == [
+        f"Batch:       1 {'act_output':30s} 0.1\t",
+        f"Batch:       1 {'fc':30s} 3.0\t",
+    ]
