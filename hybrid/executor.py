@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -193,13 +193,13 @@ def _fixed_gammas(symbol: Symbol, gradients: Mapping[str, NDArray]) -> set[str]:
 
 def _with_lasting_operators(symbol: Symbol) -> Symbol:
     """The symbol with custom operators of its own, which last as long as it does; the symbol itself where it has none."""
-    if not any(isinstance(n.op, Custom) for n in symbol.graph.nodes):
+    if not any(n.op is not None and n.op.means(Custom) for n in symbol.graph.nodes):
         return symbol
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> list[Entry] | None:
-        if not isinstance(node.op, Custom):
+        if node.op is None or not node.op.means(Custom):
             return None
-        made = Node(node.op.lasting(), node.name, inputs, node.attrs, node.subgraphs)
+        made = Node(cast(Custom, node.op).lasting(), node.name, inputs, node.attrs, node.subgraphs)
         return [Entry(made, i) for i in range(node.num_outputs)]
 
     return symbol._face(symbol.graph.rewritten(change))
