@@ -398,7 +398,7 @@ def test_which_outputs_need_gradients_given() -> None:
 
 
 def test_only_gradients_with_a_way_to_what_is_wanted_are_asked_for() -> None:
-    """What is made of a loss needs none, as in detectors that reshape their outputs; nor does what leads to nothing wanted."""
+    """Reshaped losses need none, as in detectors; nor do outputs that lead to nothing wanted."""
     x, w, label, other = (mx.sym.var(n) for n in ("x", "w", "label", "other"))
     top = mx.sym.FullyConnected(x, w, no_bias=True, num_hidden=4)
     loss = mx.sym.SoftmaxOutput(top, label, name="loss")
