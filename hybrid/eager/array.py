@@ -871,6 +871,11 @@ class NDArray:
         self._mark_external()
         return capsule(self._write())
 
+    def _finish(self) -> None:
+        """Return when nobody computes the values any more, also where that has failed."""
+        if self._var is not None:
+            SCHEDULER.finish(self._var)
+
     def wait_to_read(self) -> None:
         """Return when the values are there. Raises what kept them from being computed.
 
