@@ -128,8 +128,9 @@ class EvalMetric:
         raise NotImplementedError
 
     def _add(self, value: Any, count: int) -> None:
-        self.sum_metric += float(value)
-        self.global_sum_metric += float(value)
+        value = value if getattr(value, "ndim", 0) else float(value)  # a function of one's own may give an array
+        self.sum_metric = self.sum_metric + value
+        self.global_sum_metric = self.global_sum_metric + value
         self.num_inst += count
         self.global_num_inst += count
 
