@@ -13,6 +13,7 @@ from .eager.array import NDArray, find_gradient_rule, zeros
 from .eager.backward import backward
 from .eager.cached_op import CachedOp
 from .eager.placed_op import PlacedOp
+from .eager.sparse import zeros as zeros_of
 from .eager.tape import STATE, Leaf
 from .eager.watch import Watch
 from .execution.context import Context, resolve
@@ -20,6 +21,7 @@ from .frontend.symbol import Symbol
 from .ir.differentiate import GradientRule
 from .ir.graph import Entry, Graph, Node
 from .ir.infer import infer, want_ignored
+from .ir.storage import declared, gradient_storages
 from .ops.custom import Custom
 from .ops.normalization import BatchNorm
 
@@ -90,8 +92,9 @@ def simple_bind(
     shared_arg_names: Sequence[str] = (),
     shared_exec: Executor | None = None,
     groups: Groups = None,
+    stypes: Mapping[str, str] | None = None,
 ) -> Executor:
-    """See Symbol.simple_bind.
+    """See Symbol.simple_bind. What is declared as csr is dense here: the graph computes with dense arrays.
 
     Examples
     --------
@@ -116,13 +119,18 @@ def simple_bind(
             f"{', '.join(f'{k}: {v}' for k, v in shapes.items()) or 'nothing'}; give more shapes"
         )
 
+    storage = {n.name: (stypes or {}).get(n.name, declared(n)) for n in graph.arguments()}
+    rows = {n: s for n, s in storage.items() if s == "row_sparse"}
+
     def made(nodes: Any) -> dict[str, NDArray]:
         specs = ((n.name, result.spec(Entry(n))) for n in nodes)
-        return {name: zeros(spec.shape, places[name], spec.dtype) for name, spec in specs}
+        return {n: zeros_of(rows.get(n, "default"), s.shape, places[n], s.dtype) for n, s in specs}
 
     arguments, states = made(graph.arguments()), made(graph.auxiliary_states())
     requests = _requests(grad_req, list(arguments))
-    gradients = {n: zeros(a.shape, places[n], a.dtype) for n, a in arguments.items() if requests[n] != "null"}
+    kinds = gradient_storages(graph, result, storage)
+    wanted = {n: a for n, a in arguments.items() if requests[n] != "null"}
+    gradients = {n: zeros_of(kinds.get(n, "default"), a.shape, places[n], a.dtype) for n, a in wanted.items()}
     if shared_exec is not None:
         _share(arguments, shared_exec._arguments, shared_arg_names)
         _share(gradients, shared_exec._gradients, shared_arg_names)

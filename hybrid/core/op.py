@@ -239,6 +239,12 @@ class Op:
         all inputs are dense. Source: MXNet's FInferStorageType."""
         return DENSE
 
+    def infer_gradient_storage(self, stypes: Sequence[str], result: str) -> Sequence[str]:
+        """Storage types of the gradients of inputs, in a graph that is bound, where these are stored as stypes say and the result
+        as ``result`` says. Source: MXNet's FInferStorageType of the backward operators."""
+        rows = result == "row_sparse" and all(s == "row_sparse" for s in stypes)
+        return ["row_sparse" if rows else "default"] * len(stypes)
+
     def compute_stored(self, *values: Any) -> Any:
         """Result for inputs of which some are sparse (RowSparse, CSR), without making them dense: an array or a sparse one. None
         where it takes dense values (see ops/stored_places.py)."""
