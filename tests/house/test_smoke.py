@@ -43,7 +43,7 @@ def test_converts_and_agrees(network: Network, tmp_path) -> None:
         agree(bridge.run(target, used), outputs, network.limit)
 
 
-SHORT = {"convert": {"-o", "-v"}, **dict.fromkeys(("import", "reduce", "record", "run", "compile"), {"-o"})}
+SHORT = {"convert": ("-o", "-v"), **dict.fromkeys(("import", "reduce", "record", "run", "compile"), ("-o",))}
 """Short options of commands."""
 PLACES = {
     "convert": ["symbol", "params"],
@@ -71,7 +71,7 @@ def test_a_command_line_is_as_it_is_declared(name: str) -> None:
     told = [p for p in found if p.name not in ("help", "install_completion", "show_completion")]
     assert [p.name for p in told if p.param_type_name == "argument"] == PLACES[name]
     short = {o for p in told for o in p.opts if p.param_type_name == "option" and not o.startswith("--")}
-    assert short == SHORT.get(name, set())
+    assert short == {*SHORT.get(name, ())}
     assert [p.name for p in told if not p.help] == []
     for option in sorted(short - {"-v"}):  # they are taken, whatever is wrong with the rest
         said = CliRunner().invoke(app, [name, "nothing.onnx", *["nothing.onnx"] * (name == "reduce"), option, "x"])
