@@ -112,6 +112,20 @@ def file_of(path: Path) -> Path:
     return path
 
 
+def name_of(path: Path) -> str:
+    """The name of the model in a symbol file, an ONNX file or an archive, by the file's own."""
+    plain = re.sub(r"(\.tar)?(\.gz|\.tgz|\.tar|\.zip|\.mar|\.onnx|\.json)$", "", path.name)
+    return plain.removesuffix("-symbol") if path.suffix == ".json" else plain
+
+
+def beside(source: str | os.PathLike[str], end: str) -> Path | None:
+    """The place of what a command writes of a model by default, before that is opened; None where there is no such file."""
+    with suppress(BadInput, OSError):
+        file = file_of(Path(source))
+        return file.with_name(f"{name_of(file)}{end}")
+    return None
+
+
 def is_onnx_file(source: Any) -> bool:
     """True for the path of an ONNX file, or of a folder that means one: nothing else holds its parameters."""
     if not isinstance(source, str | os.PathLike):
@@ -159,7 +173,7 @@ def _file_in(folder: Path) -> Path:
 
 def newest_params(symbol: Path) -> Path | None:
     """``PREFIX-NNNN.params`` with the highest number beside ``PREFIX-symbol.json``, else ``PREFIX.params``, else None."""
-    prefix = symbol.name.removesuffix(".json").removesuffix("-symbol")
+    prefix = name_of(symbol)
     numbered = []
     for candidate in symbol.parent.iterdir():
         match = re.fullmatch(rf"{re.escape(prefix)}-(\d+)\.params", candidate.name)

@@ -13,6 +13,7 @@ from .. import report
 from ..draws import parse_kinds
 from ..inputs import Feeds, parse_inputs, parse_ranges, sources_of
 from ..models import BadInput
+from ..paths import beside
 from ..recorded import feeds_of, script_for_mxnet
 from ..runtime import TIME_LIMIT
 from .options import AsJson, ImageOption, InputOption, OutputsOption, RangeOption, Seed, TimeLimit, read_images
@@ -51,7 +52,8 @@ def record(
                 raise BadInput("--script prints a program, where --json is one object: give one of them")
         typer.echo(script_for_mxnet(), nl=False)
         return
-    with errors(as_json), progress(as_json) as tell:
+    place = output if output is not None or model is None else beside(model, ".npz")
+    with errors(as_json, writes=[place]) as older, progress(as_json) as tell:
         if model is None:
             raise BadInput("no model; give a symbol file, a prefix or an ONNX file")
         opened = bridge.open_model(model, params)
@@ -71,6 +73,7 @@ def record(
         elif not inputs and runs > 1:
             given = [drawn] * runs
         target = output if output is not None else (opened.place or Path(opened.name)).with_name(f"{opened.name}.npz")
+        older.note(target)
         asked: Any = {"engine": engine, "outputs": outputs}  # run checks them
         ranges = parse_ranges(range or ())
         kinds = parse_kinds(draws)
