@@ -26,7 +26,7 @@ from .half import HalfEngine
 from .models import BadInput, Model, hold_dtypes
 from .openings import as_example, sized, with_batch
 from .paths import SizesWanted
-from .result import Case
+from .result import DRAWN, Case
 from .settle import example
 
 T = TypeVar("T")
@@ -269,7 +269,7 @@ class Cases:
                 for name, dtype in engine.rounded.items():
                     name = own.get(name, name)
                     feeds[name] = feeds[name].astype(dtype).astype(feeds[name].dtype)
-        origins = {n: f"drawn, seed {seed}: {how}" for n, how in told.items()}
+        origins = {n: f"{DRAWN}, seed {seed}: {how}" for n, how in told.items()}
         origins |= {n: f"from {self.sources[n]}" if n in self.sources else "given" for n in self.arrays}
         both = {m: feeds[n] for n, m in self.second.items() if n in feeds}
         milder = way.milder

@@ -259,6 +259,7 @@ def hold_against(
         verdict = "says little"
     if verdict != "not equivalent":
         layers = [*without_rounding(layers, {})]
+    warnings += [remark for case, _ in held for remark in case.remarks()]
     warnings += [f"output {words}: agreement there says little" for words in little]
     warnings += [
         f"output {d.name} holds {d.not_finite} NaN or infinite values of {d.size}"

@@ -54,13 +54,14 @@ TROUBLES = (
     ),
     Trouble(
         "calibration",
-        "Examples to calibrate on tell nothing of ranges",
+        "Examples tell nothing",
         BAD_INPUT,
-        r"calibration: \S+ (?:is \S+ throughout|of .* NaN or infinite)",
+        r"calibration: \S+ (?:is \S+ throughout|of .* NaN or infinite)|examples: \S+ of .* NaN",
         "calibration: data is 0 throughout in 4 examples of data.npz, wanted numbers that vary as those do that the network will "
         "get; check how the file was written, and give some dozens of real examples",
         "8-bit integers hold the range that examples reach. Where all numbers are one, that is no range: the file would hold one "
-        "number, and agree with the network on it alone. NaN and infinite numbers have no place in a range.",
+        "number, and agree with the network on it alone. NaN and infinite numbers have no place in a range, and examples that "
+        "float16 is measured on may not hold NaN: it is NaN in both files.",
         (
             'Look at the arrays: `numpy.load("data.npz")["data"]` and its `min()`, `max()`.',
             "Give some dozens of inputs as the network will get them, with the same scale, mean and order of colours.",

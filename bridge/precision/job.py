@@ -43,7 +43,7 @@ from ..targets.writing import written_for
 from ..verify import verify
 from .accuracy import BEFORE, Accuracy, AccuracyReport, judged, measure, top
 from .choosing import Choice, choose
-from .examples import Examples, check_calibration, load_examples, load_labels, notes_of_calibration
+from .examples import Examples, check_examples, load_examples, load_labels, notes_of_calibration
 from .places import check_places, run_in_places
 from .scales import scales_of
 from .staying import EXACT, HEADROOM, Staying
@@ -271,8 +271,7 @@ def _examples(
         feeds = [cases.case(seed + i).feeds for i in range(many)]
         told = "the inputs given" if not cases.drawn else f"{many} sets drawn, seed {seed}"
         found = Examples(feeds, told, drawn=bool(cases.drawn))
-    if isinstance(precision, Quantized):
-        check_calibration(found)
+    check_examples(found, calibrate=isinstance(precision, Quantized))
     if precision.labels is not None:
         return dataclasses.replace(found, labels=load_labels(precision.labels, found.count))
     return found
