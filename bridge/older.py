@@ -33,7 +33,7 @@ class Older:
 
 
 def words(kept: list[str]) -> list[str]:
-    """What there is to say of files that are as they were, each by itself."""
+    """A sentence for each of the files that are as they were."""
     return [f"{printable(name)}, which was there, is as it was" for name in kept]
 
 

@@ -280,7 +280,7 @@ class Case:
 
 
 def not_finite(array: np.ndarray) -> dict[str, int]:
-    """How many numbers of an array are NaN, and how many infinite, in words; of no other arrays than floats."""
+    """Counts of the numbers that are NaN, and of those that are infinite, by these words; none of other arrays than floats."""
     if not is_float(array.dtype):
         return {}
     with np.errstate(invalid="ignore"):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 import converters
 from hybrid.core.error import MXNetError
@@ -121,6 +124,31 @@ def with_sizes_beside(model: Model, specs: dict[str, Spec], free: list[str]) -> 
         if name in free and (name not in out or out[name].shape is None):
             out[name] = out[name]._replace(shape=shape) if name in out else Spec(shape)
     return out
+
+
+def told_by_arrays(
+    model: Model, given: Mapping[str, Spec], arrays: Mapping[str, Any], source: str, batch: int | None = None
+) -> tuple[dict[str, Spec], list[str]]:
+    """Specs of inputs whose sizes nothing but arrays tells, which are no inputs themselves, and a remark on each. given: what is
+    said of inputs. source: where the arrays come from. batch: the first size, in place of theirs, which may count examples."""
+    if model.graph is None:
+        return {}, []
+    model = model.inferring(given)
+    assert model.graph is not None
+    free, ignored = split_inputs(model, given)[0], set(label_names(model.graph))
+    try:
+        inferred = model.infer(with_sizes_beside(model, dict(given), free))
+    except MXNetError:  # for who settles them to say
+        return {}, []
+    found = {}
+    for node in model.graph.variables():
+        name = node.name
+        if name in arrays and name in free and name not in ignored and not is_known(inferred.spec(Entry(node)).shape):
+            shape = np.shape(arrays[name])
+            found[name] = Spec(shape if batch is None else (batch, *shape[1:]))
+    return found, [
+        f"input {n}: the shape {show(s.shape)} is from {source}; --input gives another" for n, s in found.items()
+    ]
 
 
 def told_beside(model: Model, given: Container[str]) -> list[str]:

@@ -20,7 +20,7 @@ from .expected import cases_for_both, check_pairs, hold_against, renamed, specs_
 from .faces.notebook import listener
 from .fitting import misfits
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
-from .inputs import Given, Inputs, as_specs, loaded, sources_of
+from .inputs import Given, Inputs, as_specs, further, loaded, sources_of
 from .judge import check
 from .models import BadInput, Model, check_dtypes, holds_parameters, open_model
 from .paths import one_or_more
@@ -29,6 +29,7 @@ from .precision.beside import DRAWS, hold_beside, quantized_side, ranges_held
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
 from .runners import as_side, is_runner
+from .settle import told_by_arrays
 
 
 def _opened(a: Any, b: Any, params: Any, outputs: list[str]) -> tuple[Model, Model, tuple[Model, Model] | None]:
@@ -147,6 +148,11 @@ def compared(
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, first)
     inputs = specs_of(recording) if recording is not None else loaded(inputs, second if is_runner(a) else first)
     specs, arrays = as_specs(inputs)
+    sizes: list[str] = []
+    if recording is None and not is_runner(a) and second.graph is not None:  # an ONNX file says its sizes
+        also = [loaded(each, first) for each in also]
+        told_sizes, sizes = told_by_arrays(first, specs, *further(also))
+        specs |= told_sizes
     first, second = (m if is_runner(source) else m.inferring(specs) for m, source in ((first, a), (second, b)))
     carried = ""
     if steps and not (is_runner(a) or is_runner(b)) and (first.graph is None) != (second.graph is None):
@@ -184,9 +190,9 @@ def compared(
                 told["ranges"] = {**(ranges or {}), **held}
                 cases = make_cases(left, right, specs, arrays, seed, runs=count, kinds=kinds, files=sources, **told)
             for number, given in enumerate(also, len(cases)):
-                further = loaded(given, first)
-                more, values = as_specs(further)
-                own = Cases(left, right, {**specs, **more}, values, files=sources_of(further), **told)
+                each = loaded(given, first)
+                more, values = as_specs(each)
+                own = Cases(left, right, {**specs, **more}, values, files=sources_of(each), **told)
                 cases.append(own.case(seed + number))
         except MXNetError as error:
             own = [m for m in (first, second) if m.graph is not None]
@@ -215,8 +221,8 @@ def compared(
         result = with_recording(
             result, recording, left, right, cases[0].names, limits, bool(outputs), progress, hold_first
         )
-    if carried:
-        result = with_warnings(result, [carried])
+    if carried or sizes:
+        result = with_warnings(result, [carried, *sizes] if carried else sizes)
     alike = half is None and result.verdict != "not equivalent" and (limits is None or _as_usual(result))
     looked = (first, second) if whole is None or carried else whole
     if alike and (found := told_apart_by_none(*looked)):

@@ -25,7 +25,7 @@ from ..detectors import Detector, without_suppression
 from ..domains import numbers_taken
 from ..engines import NativeEngine
 from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
-from ..inputs import Inputs, as_specs, in_old_names, loaded, sources_of
+from ..inputs import Inputs, as_specs, further, in_old_names, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import names_in, one_or_more
@@ -35,7 +35,16 @@ from ..pipeline.postprocess import as_facts, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import Recording, load_recording
 from ..renaming import with_new_names
-from ..settle import freed, held_inputs, open_channels, settle_inputs, smaller_than_a_cell, told_beside, unvarying
+from ..settle import (
+    freed,
+    held_inputs,
+    open_channels,
+    settle_inputs,
+    smaller_than_a_cell,
+    told_beside,
+    told_by_arrays,
+    unvarying,
+)
 from .asked import Proof, Wanted
 
 
@@ -96,8 +105,11 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     wanted, proof = _in_old_names(model, wanted, proof)
     recording = _recording(model, wanted, proof)
     given = loaded(wanted.inputs, model) if recording is None else fed(recording, model)
+    also = [loaded(each, model) for each in one_or_more(proof.also)]
     specs, arrays = as_specs(given)
-    beside = told_beside(model, specs)
+    told, beside = told_by_arrays(model, specs, *further(also), wanted.batch if isinstance(wanted.batch, int) else None)
+    specs |= told
+    beside += told_beside(model, specs)
     if not wanted.training:
         model = model.inferring(specs)
     model, stored = freed(model, names_in(wanted.free, model.params))
@@ -125,7 +137,6 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         facts |= detector.facts
     elif model.graph is not None:
         facts |= detections.as_metadata(model.graph)
-    also = [loaded(each, model) for each in one_or_more(proof.also)]
     warnings = (
         *beside,
         *smaller_than_a_cell(model, specs),

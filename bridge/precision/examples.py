@@ -16,10 +16,11 @@ from hybrid.core.op import Spec
 
 from ..engines import Arrays
 from ..images import load_images, picture_files
-from ..inputs import load_feeds
-from ..models import Model, specs_of_onnx
+from ..inputs import as_specs, in_old_names, load_feeds
+from ..models import Model, names_to_fill, specs_of_onnx
 from ..paths import BadInput, plural
 from ..result import not_finite
+from ..settle import told_by_arrays
 from .wishes import Data
 
 OPEN_BATCH = 16
@@ -106,6 +107,23 @@ def notes_of_calibration(examples: Examples) -> tuple[str, ...]:
                 "normalised numbers, normalise the examples: integers hold the range of these alone"
             )
     return tuple(notes)
+
+
+def sizes_told(
+    data: Data, model: Model, inputs: Mapping[str, Any], rename: Mapping[str, str], batch: int | str | None
+) -> tuple[dict[str, Spec], list[str]]:
+    """Specs of inputs of which examples alone tell the sizes, and remarks on these. inputs: those that are given. rename: names
+    that examples have for inputs. batch: how many of them go together, where that is asked for. Raises BadInput."""
+    specs, source = as_specs(inputs)[0], "examples"
+    size = batch if isinstance(batch, int) else None
+    arrays: Any = data
+    if isinstance(data, str | os.PathLike):
+        if Path(data).suffix not in (".npz", ".npy"):  # pictures are of any size
+            return {}, []
+        arrays, source = load_feeds(data, [rename.get(n, n) for n in names_to_fill(model, specs)]), Path(data).name
+    elif not isinstance(data, Mapping):
+        return told_by_arrays(model, specs, in_old_names(next(iter(data), {}), rename, model.variables()), source, size)
+    return told_by_arrays(model, specs, in_old_names(arrays, rename, model.variables()), source, size or 1)
 
 
 def load_examples(

@@ -74,7 +74,7 @@ def _only_cast(profile: Profile, known: Known, name: str) -> bool:
 
 
 def _instead(dtype: str) -> str:
-    """What to do about an input of a dtype that is not taken."""
+    """Advice about an input of a dtype that is not taken."""
     if dtype == "uint8":  # bytes come from --uint8, or from a network that has them itself
         return "leave out --uint8, or give the input as float32"
     return "give the input as float32" if "float" in dtype or dtype == "double" else "give another dtype"

@@ -1,7 +1,9 @@
 """Sizes that a user gives: what is proposed in their place, and what is said of pictures that are too small."""
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,3 +91,60 @@ def test_a_size_that_nobody_gave_is_told_with_its_file(tmp_path: Path) -> None:
     assert "float32 1 x 1 x 28 x 28, as hyperparams.json says" in table
     assert not bridge.inspect(tmp_path, inputs={"data": (1, 1, 28, 28)}).sizes_from
     assert nodes(tmp_path).nodes[0]["outputs"]["convolution0_output"]["shape"] == [1, 6, 24, 24]
+
+
+# -- arrays that are given for another purpose -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def arrays(tmp_path: Path) -> Path:
+    """Six pictures for LeNet."""
+    np.savez(tmp_path / "six.npz", data=np.random.default_rng(0).normal(size=(6, 1, 28, 28)).astype(np.float32))
+    return tmp_path / "six.npz"
+
+
+@pytest.mark.parametrize(
+    ("options", "shape"),
+    [
+        (["convert", "-o", "OUT.onnx", "--quantize", "SIX"], [1, 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--fp16", "--examples", "SIX"], [1, 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--fp16", "--examples", "SIX", "--rename", "data=picture"], [1, 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--fp16", "--examples", "SIX", "--batch", "3"], [3, 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--quantize", "SIX", "--dynamic", "batch"], ["batch", 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--quantize", "SIX", "--input", "data:2,1,28,28"], [2, 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--also", "SIX"], [6, 1, 28, 28]),
+        (["deploy", "OUT", "--to", "python", "--quantize", "SIX"], [1, 1, 28, 28]),
+    ],
+)
+def test_arrays_given_tell_sizes_that_nothing_else_does(
+    options: list[str], shape: list[Any], arrays: Path, tmp_path: Path
+) -> None:
+    """Those of one example, or of further inputs; the file they are from is said."""
+    command, *rest = [o.replace("OUT", str(tmp_path / "out")).replace("SIX", str(arrays)) for o in options]
+    if "--rename" in options:
+        with np.load(arrays) as held:
+            held = dict(held)
+        np.savez(arrays, picture=held["data"])
+    done = CliRunner().invoke(app, [command, str(FOLDER / "lenet" / "model"), *rest, "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    (found,) = told["inputs"].values()
+    assert found["shape"] == shape
+    assert any("is from six.npz; --input gives another" in w for w in told["warnings"]) == ("--input" not in options)
+
+
+def test_sizes_that_the_model_or_a_file_tells_are_not_taken_from_arrays(tmp_path: Path) -> None:
+    fixed = mx.sym.FullyConnected(mx.sym.var("x", shape=(2, 4)), num_hidden=3, no_bias=True, name="fc")
+    weight = {"fc_weight": np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)}
+    given = np.random.default_rng(1).normal(size=(6, 4)).astype(np.float32)
+    found = bridge.convert_in(bridge.Half(data={"x": given}), fixed, weight)
+    assert found.inputs["x"]["shape"] == [2, 4] and not any("is from" in w for w in found.warnings)
+    free = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, no_bias=True, name="fc")
+    for data, shape in (({"x": given}, [1, 4]), ([{"x": given}, {"x": given}], [6, 4])):
+        found = bridge.convert_in(bridge.Half(data=data), free, weight)
+        assert found.inputs["x"]["shape"] == shape
+        assert any("is from examples; --input gives another" in w for w in found.warnings)
+    result = bridge.verify(*[bridge.open_model(free, weight)] * 2, also=[{"x": given}])
+    assert result.runs[0]["shapes"] == {"x": (6, 4)} and any("is from further inputs" in w for w in result.warnings)
+    with pytest.raises(bridge.BadInput, match="shape of input x"):
+        bridge.convert_in(bridge.Half(data={"y": given}), free, weight)

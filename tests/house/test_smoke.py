@@ -61,7 +61,7 @@ PLACES = {
     "compile": ["model", "params"],
     "bench": ["models"],
 }
-"""What stands on a command line without a name, in order."""
+"""Arguments of commands, which stand on a command line without a name, in order."""
 
 
 @pytest.mark.parametrize("name", COMMANDS)
