@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +28,8 @@ SPACE = {3: ("LENGTH",), 4: ("HEIGHT", "WIDTH"), 5: ("DEPTH", "HEIGHT", "WIDTH")
 """Words in the place of sizes of such an input, where the usual ones do not fit."""
 
 
-STRIDING = ("Convolution", "Convolution_v1", "Pooling", "Pooling_v1")
+CONVOLUTIONS = ("Convolution", "Convolution_v1")
+STRIDING = (*CONVOLUTIONS, "Pooling", "Pooling_v1")
 """Layers that go over a picture in steps."""
 
 
@@ -359,7 +361,7 @@ def channels_last(model: Model, specs: Mapping[str, Spec]) -> list[str]:
         if shape is None or not is_known(shape) or layer is None or layer.op is None:
             continue
         weight = _weight(model, layer)
-        if layer.op.name not in ("Convolution", "Convolution_v1") or weight is None or len(shape) != len(weight):
+        if layer.op.name not in CONVOLUTIONS or weight is None or len(shape) != len(weight):
             continue
         wanted, last = _channels(layer, weight), _last(layer)
         got, other = (shape[-1], shape[1]) if last else (shape[1], shape[-1])
@@ -382,7 +384,7 @@ def open_channels(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
     problems = []
     for name, axes in dynamic.items():
         layer, shape = first_layer(model, name), specs[name].shape if name in specs else None
-        if layer is None or layer.op is None or layer.op.name not in ("Convolution", "Convolution_v1") or shape is None:
+        if layer is None or layer.op is None or layer.op.name not in CONVOLUTIONS or shape is None:
             continue
         weight = _weight(model, layer)
         if weight is None or len(shape) != len(weight):
@@ -413,10 +415,43 @@ def channels_are_fixed(name: str, axes: Mapping[int, str], channels: int, rank: 
     return f"{said}; did you mean {name}:{','.join(f'{a}={label}' for a, label in sorted(meant.items()))}?"
 
 
+def of_one_place(model: Model, specs: Mapping[str, Spec]) -> list[str]:
+    """Words for sizes at which every convolution of a network sees one place, the rest of its window being border: that is another
+    network, of which most weights are read by none, and all that have the same in the middle agree. specs: of all inputs."""
+    if model.graph is None:
+        return []
+    seen = [
+        n for n in model.graph.nodes if n.op is not None and n.op.name in CONVOLUTIONS and math.prod(n.op.kernel) > 1
+    ]  # type: ignore[attr-defined]
+    if len(seen) < 2:  # of a single one that may be what somebody tries
+        return []
+    try:
+        inferred = model.infer(specs)
+    except MXNetError:
+        return []
+    for node in seen:
+        shape = inferred.spec(node.inputs[0]).shape
+        if shape is None or any(side != 1 for side in (shape[1:-1] if _last(node) else shape[2:])):
+            return []
+    node = seen[0]
+    given = [n for n, s in specs.items() if len(s.shape or ()) == len(node.op.kernel) + 2]  # type: ignore[union-attr]
+    window = " x ".join(map(str, node.op.kernel))  # type: ignore[union-attr]
+    told = (
+        f"all {len(seen)} convolutions see one place of it, and borders around ({node.name} has a window of {window})"
+    )
+    return [
+        f"{n} {show(specs[n].shape)}: {told}: equal numbers would say nothing of their other weights; give the size of the "
+        f"training, such as --input {n}:{example(model, n)}"
+        for n in given
+        if first_layer(model, n) is not None
+    ]
+
+
 def smaller_than_a_cell(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     """A remark where a layer steps over more than is left of a picture: a smaller picture cannot be told from its border there,
     which a network that pools globally takes without a word. specs: of all inputs."""
-    assert model.graph is not None
+    if model.graph is None:
+        return []
     try:
         inferred = model.infer(specs)
     except MXNetError:

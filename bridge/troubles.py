@@ -81,6 +81,20 @@ TROUBLES = (
         ),
     ),
     Trouble(
+        "one-place",
+        "A picture of one place says nothing of a network",
+        BAD_INPUT,
+        r"convolutions see one place of it",
+        "data (1, 3, 1, 1): all 9 convolutions see one place of it, and borders around (conv0 has a window of 3 x 3): equal "
+        "numbers would say nothing of their other weights; give the size of the training, such as --input data:1,3,224,224",
+        "A network that pools globally takes a picture of any size, down to 1 x 1. There every window lies on one place and "
+        "borders of zeros, so that most weights are multiplied by zeros alone: what comes out would be the same with any others.",
+        (
+            "Give the size of the training, such as `--input data:1,3,224,224`.",
+            "For pictures of any size leave axes open beside such a size: `--dynamic data:2=height,3=width`.",
+        ),
+    ),
+    Trouble(
         "unrolled",
         "A network is unrolled for another number of steps",
         BAD_INPUT,

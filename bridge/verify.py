@@ -10,6 +10,7 @@ from typing import Any
 
 from converters.error import ConversionError
 from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec
 
 from .cases import Cases, make_cases, taken
 from .change.causes import unreached
@@ -29,7 +30,7 @@ from .precision.beside import DRAWS, hold_beside, quantized_side, ranges_held
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
 from .runners import as_side, is_runner
-from .settle import told_by_arrays
+from .settle import smaller_than_a_cell, told_by_arrays
 
 
 def _opened(a: Any, b: Any, params: Any, outputs: list[str]) -> tuple[Model, Model, tuple[Model, Model] | None]:
@@ -206,6 +207,9 @@ def compared(
         found = with_warnings(found, [carried] if carried else [])
         identified = identify(first.files()), identify(second.files())
         return with_names(found, first.name, second.name, time.perf_counter() - start, identified)
+    for engine in (left, right):
+        shapes = {n: Spec(a.shape, a.dtype) for n, a in cases[0].feeds.items() if n in engine.inputs}
+        sizes += [note for note in smaller_than_a_cell(engine.model, shapes) if note not in sizes]
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
     result = check(
         left,

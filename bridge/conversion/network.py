@@ -38,6 +38,7 @@ from ..renaming import with_new_names
 from ..settle import (
     freed,
     held_inputs,
+    of_one_place,
     open_channels,
     settle_inputs,
     smaller_than_a_cell,
@@ -121,6 +122,8 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         proof, facts = dataclasses.replace(proof, ranges=prepared.ranges), facts | prepared.facts
     hold_dtypes(model, arrays, sources_of(given))
     specs, axes = _sized(model, specs, axes, wanted.batch)
+    if problems := of_one_place(model, specs):
+        raise BadInput(*problems)
     if wanted.postprocess:
         model = postprocessed(model, wanted.postprocess, specs)
     model, names = with_new_names(model, wanted.rename)

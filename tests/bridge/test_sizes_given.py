@@ -148,3 +148,59 @@ def test_sizes_that_the_model_or_a_file_tells_are_not_taken_from_arrays(tmp_path
     assert result.runs[0]["shapes"] == {"x": (6, 4)} and any("is from further inputs" in w for w in result.warnings)
     with pytest.raises(bridge.BadInput, match="shape of input x"):
         bridge.convert_in(bridge.Half(data={"y": given}), free, weight)
+
+
+# -- sizes at which a network is another -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["convert", "NET", "-o", "OUT.onnx"],
+        ["convert", "NET", "-o", "OUT.onnx", "--dynamic", "data:2=height,3=width"],
+        ["deploy", "NET", "OUT", "--to", "python"],
+        ["verify", "NET", "NET"],
+        ["record", "NET", "-o", "OUT.npz"],
+        ["matrix", "NET"],
+        ["reduce", "NET", "NET", "-o", "OUT"],
+    ],
+    ids=" ".join,
+)
+def test_a_picture_of_one_place_is_refused_where_numbers_are_compared(line: list[str], tmp_path: Path) -> None:
+    """The weights around the middle of each window are multiplied by nothing but borders: any others would do."""
+    net = network(tmp_path)
+    words = [w.replace("NET", str(net)).replace("OUT", str(tmp_path / "out")) for w in line]
+    done = CliRunner().invoke(app, [*words, "--input", "data:1,3,1,1", "--json"])
+    assert done.exit_code == 2, done.output
+    told = json.loads(done.stdout)
+    assert "data (1, 3, 1, 1): all 3 convolutions see one place of it" in told["error"]
+    assert "(conv0 has a window of 3 x 3)" in told["error"] and "--input data:1,3,224,224" in told["error"]
+    assert told["see"].endswith("#one-place")
+    assert not (tmp_path / "out.onnx").exists()
+
+
+def test_inspect_notes_a_picture_of_one_place(tmp_path: Path) -> None:
+    found = bridge.inspect(network(tmp_path), inputs={"data": (1, 3, 1, 1)})
+    assert not found.problems and any("see one place of it" in w for w in found.warnings)
+    found = bridge.inspect(network(tmp_path), inputs={"data": (1, 3, 2, 2)})
+    assert [w for w in found.warnings if "less than one cell" in w] and not any(
+        "one place" in w for w in found.warnings
+    )
+    assert not bridge.inspect(network(tmp_path), inputs={"data": (1, 3, 32, 32)}).warnings
+
+
+def test_one_layer_or_windows_of_one_take_a_picture_of_one_place(tmp_path: Path) -> None:
+    """Somebody tries an operator, or the network is one of points."""
+    net = network(tmp_path, halvings=1)
+    assert bridge.convert(net, inputs={"data": (1, 3, 1, 1)}).verified
+    data, rng, weights = mx.sym.var("data"), np.random.default_rng(0), {}
+    for i in range(3):
+        data = mx.sym.Convolution(data, kernel=(1, 1), num_filter=3, no_bias=True, name=f"c{i}")
+        weights[f"c{i}_weight"] = rng.normal(size=(3, 3, 1, 1)).astype(np.float32)
+    assert bridge.verify(*[bridge.open_model(data, weights)] * 2, inputs={"data": (2, 3, 1, 1)}).verdict == "equivalent"
+
+
+def test_verify_notes_less_than_a_cell(tmp_path: Path) -> None:
+    net = network(tmp_path)
+    result = bridge.verify(net, net, inputs={"data": (1, 3, 2, 2)})
+    assert len([w for w in result.warnings if "less than one cell" in w]) == 1
