@@ -133,7 +133,7 @@ def told_by_arrays(
 ) -> tuple[dict[str, Spec], list[str]]:
     """Specs of inputs whose sizes nothing but arrays tells, which are no inputs themselves, and a remark on each. given: what is
     said of inputs. source: where the arrays come from. batch: the first size, in place of theirs, which may count examples."""
-    if model.graph is None:
+    if model.graph is None or not any(n in arrays and n not in given for n in model.variables()):
         return {}, []
     model = model.inferring(given)
     assert model.graph is not None
@@ -418,7 +418,8 @@ def channels_are_fixed(name: str, axes: Mapping[int, str], channels: int, rank: 
 def of_one_place(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     """Words for sizes at which every convolution of a network sees one place, the rest of its window being border: that is another
     network, of which most weights are read by none, and all that have the same in the middle agree. specs: of all inputs."""
-    if model.graph is None:
+    given = [n for n, s in specs.items() if s.shape is not None and len(s.shape) > 2 and _one_place(s.shape)]
+    if model.graph is None or not given:
         return []
     seen = [
         n for n in model.graph.nodes if n.op is not None and n.op.name in CONVOLUTIONS and math.prod(n.op.kernel) > 1
@@ -434,7 +435,6 @@ def of_one_place(model: Model, specs: Mapping[str, Spec]) -> list[str]:
         if shape is None or any(side != 1 for side in (shape[1:-1] if _last(node) else shape[2:])):
             return []
     node = seen[0]
-    given = [n for n, s in specs.items() if len(s.shape or ()) == len(node.op.kernel) + 2]  # type: ignore[union-attr]
     window = " x ".join(map(str, node.op.kernel))  # type: ignore[union-attr]
     told = (
         f"all {len(seen)} convolutions see one place of it, and borders around ({node.name} has a window of {window})"
@@ -445,6 +445,11 @@ def of_one_place(model: Model, specs: Mapping[str, Spec]) -> list[str]:
         for n in given
         if first_layer(model, n) is not None
     ]
+
+
+def _one_place(shape: tuple[Any, ...]) -> bool:
+    """True for a picture of one place, wherever its channels are."""
+    return all(side == 1 for side in shape[2:]) or all(side == 1 for side in shape[1:-1])
 
 
 def smaller_than_a_cell(model: Model, specs: Mapping[str, Spec]) -> list[str]:
