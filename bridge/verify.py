@@ -105,35 +105,6 @@ def verify(
     >>> result.equivalent, result.verdict
     (True, 'equivalent')
     """
-    return compared(
-        a, b, expected=expected, inputs=inputs, names=names, ranges=ranges, files=files, params=params, seed=seed, runs=runs,
-        also=also, draws=draws, tolerance=tolerance, outputs=outputs, repro=repro, layers=layers, steps=steps, progress=progress,
-    )  # fmt: skip
-
-
-def compared(
-    a: Any,
-    b: Any = None,
-    *,
-    expected: str | os.PathLike[str] | Recording | None = None,
-    inputs: Given | None = None,
-    names: Mapping[str, str] | None = None,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-    files: Mapping[str, str] | None = None,
-    params: Any = None,
-    seed: int = 0,
-    runs: int = 1,
-    also: Sequence[Inputs | str | os.PathLike[str]] = (),
-    draws: Sequence[Kind] = KINDS,
-    tolerance: Tolerance | tuple[float, float] | None = None,
-    outputs: str | Sequence[str] | None = None,
-    repro: str | os.PathLike[str] | None = None,
-    layers: bool = False,
-    steps: bool = True,
-    progress: Progress | None = None,
-    hold_first: bool = True,
-) -> VerifyResult:
-    """As verify. hold_first: False where a is held to what is expected by itself, so that this need not be done once more."""
     start = time.perf_counter()
     limits, names_of_outputs = as_tolerance(tolerance), one_or_more(outputs)
     if b is None:
@@ -222,9 +193,7 @@ def compared(
         layers=layers,
     )
     if recording is not None:
-        result = with_recording(
-            result, recording, left, right, cases[0].names, limits, bool(outputs), progress, hold_first
-        )
+        result = with_recording(result, recording, left, right, cases[0].names, limits, bool(outputs), progress)
     if carried or sizes:
         result = with_warnings(result, [carried, *sizes] if carried else sizes)
     alike = half is None and result.verdict != "not equivalent" and (limits is None or _as_usual(result))
