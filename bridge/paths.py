@@ -91,7 +91,8 @@ def no_file(path: Any, wanted: str = "") -> str:
     parts = str(path).split(",")
     if len(parts) > 1 and all(os.path.exists(part) for part in parts):
         return f"{path}: no such file; give the option once for each of {listed(parts)}"
-    return f"{path}: no such file{wanted and '; '}{wanted}"
+    what = "a folder" if os.path.isdir(path) else "no such file"
+    return f"{path}: {what}{wanted and '; '}{wanted}"
 
 
 def file_of(path: Path) -> Path:
@@ -124,6 +125,14 @@ def beside(source: str | os.PathLike[str], end: str) -> Path | None:
         file = file_of(Path(source))
         return file.with_name(f"{name_of(file)}{end}")
     return None
+
+
+def symbol_files(prefix: str | os.PathLike[str]) -> list[Path]:
+    """The files that a symbol with parameters becomes. Raises BadInput for a prefix that names none."""
+    place = Path(prefix)
+    if not place.name or place.name == "..":
+        raise BadInput(f"{place}: a folder; give the prefix of the files to write, such as {place / 'model'}")
+    return [place.with_name(f"{place.name}{end}") for end in ("-symbol.json", "-0000.params")]
 
 
 def is_onnx_file(source: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +15,7 @@ from .. import report
 from ..inputs import parse_dynamic
 from ..job import check_target
 from ..many.lists import is_list
-from ..models import SYMBOL_FILES
-from ..paths import BadInput, beside
+from ..paths import BadInput, beside, symbol_files
 from ..renaming import parse_renames
 from .conversion_options import Conversion, Rename, read_conversion
 from .groups import grouped
@@ -66,9 +66,10 @@ def convert(
         convert_list(context, symbol, params, output, many, general, verbose)
         return
     as_json, report_to = general.as_json, general.report_to
-    place = output if output is not None else beside(symbol, ".onnx")
-    writes = [] if place is None else _written(place, options.external_data)
-    with errors(as_json, report_to, verbose, [*writes, comparing.repro]) as older, progress(as_json) as tell:
+    with errors(as_json, report_to, verbose, [comparing.repro]) as older, progress(as_json) as tell:
+        place = output if output is not None else beside(symbol, ".onnx")
+        if place is not None:  # before the model is opened, which may be what fails
+            older.note(*_written(place, options.external_data))
         many.refuse(symbol)
         wanted = wishes_of(precision)
         convert_to = bridge.convert if wanted is None else functools.partial(bridge.convert_in, wanted)
@@ -96,7 +97,9 @@ def convert(
 
 def _written(output: Path, external_data: bool | None) -> list[Path]:
     """The files that are to be written."""
-    target = output if output.suffix or output.is_dir() else output.with_name(f"{output.name}.onnx")
+    # what is there and is no file is for check_target to say
+    as_it_is = output.suffix or (os.path.exists(output) and not os.path.isfile(output))
+    target = output if as_it_is else output.with_name(f"{output.name}.onnx")
     return [target, *([target.with_name(f"{target.name}.data")] if external_data else [])]
 
 
@@ -120,9 +123,10 @@ def import_(
 ) -> None:
     """Read an ONNX model as a symbol with parameters; the files appear only when both give the same numbers."""
     as_json, report_to = general.as_json, general.report_to
-    prefix = model.with_suffix("") if output is None else output
-    writes = [prefix.with_name(f"{prefix.name}{end}") for end in SYMBOL_FILES]
-    with errors(as_json, report_to, writes=[*writes, comparing.repro]), progress(as_json) as tell:
+    with errors(as_json, report_to, writes=[comparing.repro]) as older, progress(as_json) as tell:
+        prefix = model.with_suffix("") if output is None and model.name else output or model
+        writes = symbol_files(prefix)
+        older.note(*writes)
         opened = bridge.open_model(model)
         if not opened.is_onnx:
             raise BadInput(f"{model}: an MXNet symbol already; import takes an ONNX file, convert makes one of this")

@@ -52,10 +52,12 @@ def record(
                 raise BadInput("--script prints a program, where --json is one object: give one of them")
         typer.echo(script_for_mxnet(), nl=False)
         return
-    place = output if output is not None or model is None else beside(model, ".npz")
-    with errors(as_json, writes=[place]) as older, progress(as_json) as tell:
+    with errors(as_json) as older, progress(as_json) as tell:
         if model is None:
             raise BadInput("no model; give a symbol file, a prefix or an ONNX file")
+        older.note(output if output is not None else beside(model, ".npz"))
+        if inputs and runs > 1:
+            raise BadInput(f"--runs {runs}: of inputs that are drawn, and --inputs gives them; leave one of them out")
         opened = bridge.open_model(model, params)
         tell(f"running {opened.name}")
         drawn = parse_inputs(input or ())

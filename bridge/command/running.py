@@ -168,8 +168,8 @@ def compile_(
     as_json: AsJson = False,
 ) -> None:
     """Save what our engine makes of a model for given sizes, on this machine: the next process maps it and starts."""
-    place = output if output is not None else beside(model, END)
-    with errors(as_json, writes=[place]), progress(as_json) as tell:
+    with errors(as_json) as older, progress(as_json) as tell:
+        older.note(output if output is not None else beside(model, END))
         opened = bridge.open_model(model, params)
         tell(f"compiling {opened.name}")
         specs = read_feeding(opened, feeding)

@@ -15,7 +15,7 @@ from converters.training import training_form
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
-from hybrid.core.shapes import is_known
+from hybrid.core.shapes import is_known, show
 from hybrid.ir.graph import Entry
 from hybrid.passes.strip_labels import label_names
 
@@ -108,6 +108,12 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     given = loaded(wanted.inputs, model) if recording is None else fed(recording, model)
     also = [loaded(each, model) for each in one_or_more(proof.also)]
     specs, arrays = as_specs(given)
+    if empty := [
+        f"input {n}: got shape {show(s.shape)}, wanted sizes of 1 or more"
+        for n, s in specs.items()
+        if 0 in (s.shape or ())
+    ]:
+        raise BadInput(*empty)
     told, beside = told_by_arrays(model, specs, *further(also), wanted.batch if isinstance(wanted.batch, int) else None)
     specs |= told
     beside += told_beside(model, specs)

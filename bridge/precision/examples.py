@@ -123,7 +123,12 @@ def sizes_told(
         arrays, source = load_feeds(data, [rename.get(n, n) for n in names_to_fill(model, specs)]), Path(data).name
     elif not isinstance(data, Mapping):
         return told_by_arrays(model, specs, in_old_names(next(iter(data), {}), rename, model.variables()), source, size)
-    return told_by_arrays(model, specs, in_old_names(arrays, rename, model.variables()), source, size or 1)
+    arrays = in_old_names(arrays, rename, model.variables())
+    told, notes = told_by_arrays(model, specs, arrays, source, size or 1)
+    own = names_to_fill(model, specs)
+    if not told and not {*arrays} & {*own, *specs}:
+        raise BadInput(f"{source}: no input {', '.join(arrays) or 'at all'}; there are {', '.join(own)}")
+    return told, notes
 
 
 def load_examples(

@@ -370,3 +370,40 @@ def test_seeds_are_of_any_size(net: Path, tmp_path: Path) -> None:
     assert (
         "0" in call("convert", net, "-o", tmp_path / "x.onnx", "--input", f"data:{SHAPE}", "--seed", -1, code=2).stderr
     )
+
+
+LONG, NULL = "x" * 300, "a\0b"
+
+
+@pytest.mark.parametrize("name", ["", ".", LONG, f"{LONG}.txt", NULL])
+@pytest.mark.parametrize("command_line", [
+    ["convert", "NAME"], ["convert", "NET", "-o", "NAME"], ["import", "NAME"], ["import", "FILE", "-o", "NAME"],
+    ["inspect", "NAME"], ["run", "NET", "--inputs", "NAME"], ["record", "NET", "-o", "NAME"], ["record", "NAME"],
+    ["compile", "NET", "-o", "NAME"], ["compile", "NAME"], ["deploy", "NAME", "out", "--to", "python"], ["check", "NAME"],
+    ["diff", "NAME", "NET"], ["verify", "NET", "--expected", "NAME"], ["convert", "NET", "--quantize", "NAME"],
+], ids=" ".join)  # fmt: skip
+def test_names_that_no_system_takes_are_errors_like_others(
+    command_line: list[str], name: str, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    words = {"NAME": name, "NET": str(net), "FILE": str(FOLDER.parent / "onnx" / "nothing.onnx")}
+    said = call(*(words.get(w, w) for w in command_line), code=2).stderr
+    assert said.startswith("error: ") and "Traceback" not in said
+
+
+def test_what_would_say_nothing_is_refused(net: Path, tmp_path: Path) -> None:
+    """Bounds that nothing is below, draws beside numbers that are given, arrays of no numbers, folders and devices for files."""
+    np.savez(tmp_path / "zero.npz", data=np.zeros((0, 1, 28, 28), np.float32))
+    np.savez(tmp_path / "other.npz", dat=np.zeros((1, 1, 28, 28), np.float32))
+    sizes = ("--input", f"data:{SHAPE}")
+    for line, said in (
+        (("convert", net, *sizes, "--quantize", "drawn", "--least", "nan"), "least: got nan, wanted"),
+        (("record", net, "--inputs", tmp_path / "zero.npz", "--runs", "2"), "--runs 2: of inputs that are drawn"),
+        (("convert", net, "--inputs", tmp_path / "zero.npz"), "got shape (0, 1, 28, 28), wanted sizes of 1 or more"),
+        (("convert", net, "--quantize", tmp_path / "other.npz"), "other.npz: no input dat; there are data"),
+        (("convert", net, "--inputs", tmp_path), f"{tmp_path}: a folder; wanted an .npz"),
+        (("convert", net, *sizes, "-o", "/dev/null"), "/dev/null: a device or a pipe"),
+        (("import", net.with_name("nothing.onnx"), "-o", "."), ".: a folder; give the prefix of the files to write"),
+    ):
+        assert said in call(*line, code=2).stderr
