@@ -407,3 +407,28 @@ def test_what_would_say_nothing_is_refused(net: Path, tmp_path: Path) -> None:
         (("import", net.with_name("nothing.onnx"), "-o", "."), ".: a folder; give the prefix of the files to write"),
     ):
         assert said in call(*line, code=2).stderr
+
+
+@pytest.mark.parametrize("options", [["--quantize", "drawn"], ["--fp16"], []], ids=str)
+def test_no_note_is_said_twice(options: list[str], net: Path, tmp_path: Path) -> None:
+    """On the terminal and in reports, where deploy's holds that of the conversion."""
+    array = np.random.default_rng(0).normal(size=[int(d) for d in SHAPE.split(",")]).astype(np.float32)
+    array[0, 0, 0, 0] = np.nan if not options else 0
+    np.savez(tmp_path / "x.npz", data=array)
+    report = tmp_path / "report.md"
+    for line in (
+        ("convert", net, "-o", tmp_path / "x.onnx", "-v"),
+        ("convert", net, "-o", tmp_path / "x.onnx"),
+        ("deploy", net, tmp_path / "out", "--to", "python", "--replace"),
+        *([("verify", net, tmp_path / "x.onnx")] if not options else []),
+    ):
+        extra = [] if line[0] == "verify" else options
+        fed = ("--input", f"data:{SHAPE}") if "drawn" in options else ("--inputs", tmp_path / "x.npz")
+        said = call(*line, *extra, *fed, "--report", report).stdout
+        assert ("note: " in said) == (options != ["--fp16"])
+        for text in (said, report.read_text()):
+            notes = [part for part in text.splitlines() if "note: " in part or "numbers: what comes" in part]
+            assert len(notes) == len(set(notes)), notes
+        told = json.loads(call(*line, *extra, *fed, "--json").stdout)
+        assert len(told["warnings"]) == len(set(told["warnings"]))
+        assert not set(told["warnings"]) & set((told.get("accuracy") or {"notes": ()})["notes"])
