@@ -421,9 +421,8 @@ def of_one_place(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     given = [n for n, s in specs.items() if s.shape is not None and len(s.shape) > 2 and _one_place(s.shape)]
     if model.graph is None or not given:
         return []
-    seen = [
-        n for n in model.graph.nodes if n.op is not None and n.op.name in CONVOLUTIONS and math.prod(n.op.kernel) > 1
-    ]  # type: ignore[attr-defined]
+    windows = {n: tuple(getattr(n.op, "kernel", ())) for n in model.graph.nodes if n.op and n.op.name in CONVOLUTIONS}
+    seen = [n for n, window in windows.items() if math.prod(window) > 1]
     if len(seen) < 2:  # of a single one that may be what somebody tries
         return []
     try:
@@ -434,11 +433,8 @@ def of_one_place(model: Model, specs: Mapping[str, Spec]) -> list[str]:
         shape = inferred.spec(node.inputs[0]).shape
         if shape is None or any(side != 1 for side in (shape[1:-1] if _last(node) else shape[2:])):
             return []
-    node = seen[0]
-    window = " x ".join(map(str, node.op.kernel))  # type: ignore[union-attr]
-    told = (
-        f"all {len(seen)} convolutions see one place of it, and borders around ({node.name} has a window of {window})"
-    )
+    window = " x ".join(map(str, windows[seen[0]]))
+    told = f"all {len(seen)} convolutions see one place of it, and borders around ({seen[0].name} has a window of {window})"
     return [
         f"{n} {show(specs[n].shape)}: {told}: equal numbers would say nothing of their other weights; give the size of the "
         f"training, such as --input {n}:{example(model, n)}"

@@ -146,7 +146,7 @@ def test_sizes_that_the_model_or_a_file_tells_are_not_taken_from_arrays(tmp_path
         assert any("is from examples; --input gives another" in w for w in found.warnings)
     result = bridge.verify(*[bridge.open_model(free, weight)] * 2, also=[{"x": given}])
     assert result.runs[0]["shapes"] == {"x": (6, 4)} and any("is from further inputs" in w for w in result.warnings)
-    with pytest.raises(bridge.BadInput, match="shape of input x"):
+    with pytest.raises(bridge.BadInput, match="examples: no input y; there are x"):
         bridge.convert_in(bridge.Half(data={"y": given}), free, weight)
 
 
