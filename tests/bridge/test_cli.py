@@ -372,10 +372,10 @@ def test_seeds_are_of_any_size(net: Path, tmp_path: Path) -> None:
     )
 
 
-LONG, NULL = "x" * 300, "a\0b"
+LONG = "x" * 300
 
 
-@pytest.mark.parametrize("name", ["", ".", LONG, f"{LONG}.txt", NULL])
+@pytest.mark.parametrize("name", ["", ".", LONG, f"{LONG}.txt"])
 @pytest.mark.parametrize("command_line", [
     ["convert", "NAME"], ["convert", "NET", "-o", "NAME"], ["import", "NAME"], ["import", "FILE", "-o", "NAME"],
     ["inspect", "NAME"], ["run", "NET", "--inputs", "NAME"], ["record", "NET", "-o", "NAME"], ["record", "NAME"],
