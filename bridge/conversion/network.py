@@ -108,11 +108,12 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     given = loaded(wanted.inputs, model) if recording is None else fed(recording, model)
     also = [loaded(each, model) for each in one_or_more(proof.also)]
     specs, arrays = as_specs(given)
-    if empty := [
+    empty = [
         f"input {n}: got shape {show(s.shape)}, wanted sizes of 1 or more"
         for n, s in specs.items()
         if 0 in (s.shape or ())
-    ]:
+    ]
+    if empty and len(empty) == len(specs):  # beside numbers one may be empty; without any the file is one of nothing
         raise BadInput(*empty)
     told, beside = told_by_arrays(model, specs, *further(also), wanted.batch if isinstance(wanted.batch, int) else None)
     specs |= told
