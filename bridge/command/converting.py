@@ -66,10 +66,10 @@ def convert(
         convert_list(context, symbol, params, output, many, general, verbose)
         return
     as_json, report_to = general.as_json, general.report_to
-    with errors(as_json, report_to, verbose, [comparing.repro]) as older, progress(as_json) as tell:
+    with errors(as_json, report_to, verbose) as older, progress(as_json) as tell:
         place = output if output is not None else beside(symbol, ".onnx")
-        if place is not None:  # before the model is opened, which may be what fails
-            older.note(*_written(place, options.external_data))
+        # before the model is opened, which may be what fails
+        older.note(*([] if place is None else _written(place, options.external_data)), comparing.repro)
         many.refuse(symbol)
         wanted = wishes_of(precision)
         convert_to = bridge.convert if wanted is None else functools.partial(bridge.convert_in, wanted)
@@ -123,10 +123,10 @@ def import_(
 ) -> None:
     """Read an ONNX model as a symbol with parameters; the files appear only when both give the same numbers."""
     as_json, report_to = general.as_json, general.report_to
-    with errors(as_json, report_to, writes=[comparing.repro]) as older, progress(as_json) as tell:
+    with errors(as_json, report_to) as older, progress(as_json) as tell:
         prefix = model.with_suffix("") if output is None and model.name else output or model
         writes = symbol_files(prefix)
-        older.note(*writes)
+        older.note(*writes, comparing.repro)
         opened = bridge.open_model(model)
         if not opened.is_onnx:
             raise BadInput(f"{model}: an MXNet symbol already; import takes an ONNX file, convert makes one of this")
