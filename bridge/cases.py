@@ -26,8 +26,8 @@ from .half import HalfEngine
 from .models import BadInput, Model, hold_dtypes
 from .openings import as_example, sized, with_batch
 from .paths import SizesWanted
-from .result import Case
-from .settle import example
+from .result import DRAWN, Case
+from .settle import example, of_one_place
 
 T = TypeVar("T")
 
@@ -171,6 +171,7 @@ class Cases:
         self._choose_open_axes()
         self._want_shapes()
         self.wanted |= self._floats_of_another_size()
+        self._want_places()
         self.asked = {n: Domain(*ends) for n, ends in limits.items()}
         self.drawn = {n: s for n, s in self.wanted.items() if n not in self.arrays}
         self.known = self._numbers_taken() if self.drawn else {}
@@ -229,6 +230,13 @@ class Cases:
             problems = [f"{e.model.name} takes {', '.join(e.inputs)}" for e in (self.left, self.right)]
         raise SizesWanted({n: self._example(n) for n in open_dims}, *problems)
 
+    def _want_places(self) -> None:
+        """Raise BadInput for sizes at which numbers say nothing of a network."""
+        for engine, theirs in ((self.left, {}), (self.right, self.second)):
+            own = {theirs.get(n, n): s for n, s in self.wanted.items()}
+            if problems := of_one_place(engine.model, {n: s for n, s in own.items() if n in engine.inputs}):
+                raise BadInput(*problems)
+
     def _example(self, name: str) -> str:
         """Sizes that an input may have, as they are written."""
         shape = self.wanted[name].shape
@@ -269,7 +277,7 @@ class Cases:
                 for name, dtype in engine.rounded.items():
                     name = own.get(name, name)
                     feeds[name] = feeds[name].astype(dtype).astype(feeds[name].dtype)
-        origins = {n: f"drawn, seed {seed}: {how}" for n, how in told.items()}
+        origins = {n: f"{DRAWN}, seed {seed}: {how}" for n, how in told.items()}
         origins |= {n: f"from {self.sources[n]}" if n in self.sources else "given" for n in self.arrays}
         both = {m: feeds[n] for n, m in self.second.items() if n in feeds}
         milder = way.milder

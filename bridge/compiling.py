@@ -16,7 +16,7 @@ from hybrid.core.error import FormatError, InternalError, MXNetError
 from hybrid.execution.saved import NotAlone, SavedProgram, save
 from hybrid.formats.compiled import Mapped, Writer, checksum
 
-from .paths import BadInput, SizesWanted, file_of, newest_params
+from .paths import BadInput, SizesWanted, file_of, name_of, newest_params
 
 if TYPE_CHECKING:
     from .engines import NativeEngine
@@ -298,7 +298,7 @@ class CompiledModel:
 
 def compiled_file(model: Path) -> Path:
     """The place of a model's compiled file: beside it."""
-    return model.with_name(f"{model.stem.removesuffix('-symbol')}{END}")
+    return model.with_name(f"{name_of(model)}{END}")
 
 
 def _labels(native: NativeEngine) -> frozenset[str]:

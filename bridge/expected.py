@@ -152,8 +152,8 @@ def hold_sizes_taken(recording: Recording, specs: Mapping[str, Spec], axes: Mapp
 def check_pairs(recording: Recording, *engines: tuple[Engine, Mapping[str, str] | None], cut: bool = False) -> None:
     """Raise BadInput, before anything is run, where the recording's inputs or outputs are not those of the engines' models.
     engines: each with its names of the recording's inputs. cut: as hold_against takes it."""
-    for engine, names in _held(recording, engines):
-        if _recorded_within(recording, engine):
+    for (engine, names), within in zip(engines, _within(recording, engines)):
+        if within is None or within:
             continue
         recorded_cases(recording, engine, names)
         for each in recording.runs:
@@ -222,22 +222,24 @@ def _shapes(shapes: Mapping[str, Any]) -> str:
 def hold_against(
     recording: Recording,
     engine: Engine,
-    *,
     names: Mapping[str, str] | None = None,
+    *,
     tolerance: Tolerance | None = None,
     cut: bool = False,
     who: str = "the model",
+    within: list[str] | None = None,
     progress: Progress | None = None,
 ) -> VerifyResult:
     """Run an engine on a recording's inputs and compare every output that was recorded; those that are inside the model by their
     names are compared there.
 
     cut: the outputs are others than the whole model has, so that their place tells nothing. who: the model in notes.
+    within: what _recorded_within says, where that was asked already.
     Without a tolerance numbers are held to the precision that the model computes in; where that is not met, float64 says whether
     both are as near to the truth of this network as float32 comes. Raises BadInput and EngineError."""
     tell = listener(progress)
     refuse_random(engine)
-    within = _recorded_within(recording, engine)
+    within = _recorded_within(recording, engine) if within is None else within
     if within:
         engine, cut = _cut_at(engine, within, recording), True
         names = {n: m for n, m in (names or {}).items() if m in taken(engine)}
@@ -295,6 +297,7 @@ def hold_against(
         )
     if verdict != "not equivalent":
         layers = [*without_rounding(layers, {})]
+    warnings += [remark for case, _ in held for remark in case.remarks()]
     warnings += [f"output {words}: agreement there says little" for words in little]
     warnings += [
         f"output {d.name} holds {d.not_finite} NaN or infinite values of {d.size}"
@@ -387,14 +390,13 @@ def _has_some(recording: Recording, engine: Engine) -> bool:
     return not known.isdisjoint(_heads(recording, recording.runs[0]))
 
 
-def _held(
-    recording: Recording, engines: Sequence[tuple[Engine, Mapping[str, str] | None]]
-) -> list[tuple[Engine, Mapping[str, str] | None]]:
-    """The engines that are held against a recording: all, but where one has recorded tensors inside, and places tell nothing, those
-    that have some by their names."""
-    if not any(_recorded_within(recording, engine) for engine, _ in engines):
-        return [*engines]
-    return [(engine, names) for engine, names in engines if _has_some(recording, engine)]
+def _within(recording: Recording, engines: Sequence[tuple[Engine, Mapping[str, str] | None]]) -> list[list[str] | None]:
+    """Of each engine what hold_against takes as within; None for one that is not held to a recording, since it has nothing of it by
+    its names, where another has recorded tensors inside and places tell nothing."""
+    found = [_recorded_within(recording, engine) for engine, _ in engines]
+    if not any(found):
+        return [*found]
+    return [inside if _has_some(recording, engine) else None for inside, (engine, _) in zip(found, engines)]
 
 
 def _recorded_within(recording: Recording, engine: Engine) -> list[str]:
@@ -553,20 +555,18 @@ def with_recording(
     tolerance: Tolerance | None = None,
     cut: bool = False,
     progress: Progress | None = None,
-    first: bool = True,
 ) -> VerifyResult:
     """The comparison of two models, and that of each with a recording, as one: the worst verdict of the three, and who is right.
 
-    recording: its inputs have the left one's names. names: the right one's names of these, where they are others. cut: as
-    hold_against takes it. first: False where the left one is held to the recording by itself."""
+    recording: its inputs have the left one's names; it says which sides are held to it. names: the right one's names of these,
+    where they are others. cut: as hold_against takes it."""
     told: Any = {"tolerance": tolerance, "cut": cut, "progress": progress}
-    engines: dict[str, tuple[Engine, Mapping[str, str] | None]] = {"first": (left, None)} if first else {}
-    engines["second"] = right, names
-    held_against = _held(recording, [*engines.values()])
+    both: dict[str, tuple[Engine, Mapping[str, str] | None]] = {"first": (left, None), "second": (right, names)}
+    engines = {side: both[side] for side in recording.sides}
     sides = {
-        side: hold_against(recording, engine, names=own, who=f"the {side} model", **told)
-        for side, (engine, own) in engines.items()
-        if (engine, own) in held_against
+        side: hold_against(recording, *engines[side], who=f"the {side} model", within=within, **told)
+        for side, within in zip(engines, _within(recording, [*engines.values()]))
+        if within is not None
     }
     wrong = [each.verdict == "not equivalent" for each in sides.values()]
     notes = [

@@ -36,8 +36,8 @@ from .faces.notebook import listener
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .job import Clock, Verified, check_target, publish
 from .judge import check
-from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of, onnx_spec
-from .paths import one_or_more
+from .models import ONNX, SYMBOL, BadInput, Model, describe, names_of, onnx_spec
+from .paths import one_or_more, symbol_files
 from .recorded import Recording, load_recording
 from .renaming import new_node_names, rename_nodes
 from .resizing import asked_for
@@ -152,8 +152,8 @@ def import_onnx(
         opened = replace(opened, name=opened.proto.graph.name or opened.name)
     prefix = None if output is None else Path(output)
     if prefix is not None:
-        for end in SYMBOL_FILES:
-            check_target(prefix.with_name(f"{prefix.name}{end}"), *opened.files())
+        for place in symbol_files(prefix):
+            check_target(place, *opened.files())
     clock.lap("read")
     tell("importing")
     source = opened

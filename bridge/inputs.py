@@ -237,6 +237,13 @@ def loaded(inputs: Given | None, model: Model) -> Inputs:
     return inputs or {}
 
 
+def further(also: Sequence[Inputs]) -> tuple[Inputs, str]:
+    """The first of further inputs, and words for where it comes from."""
+    first = also[0] if also else {}
+    files = dict.fromkeys(sources_of(first).values())
+    return {n: a for n, a in first.items() if hasattr(a, "shape")}, ", ".join(files) or "further inputs (also)"
+
+
 def in_old_names(values: Mapping[str, Any], rename: Mapping[str, str], inputs: Collection[str]) -> Mapping[str, Any]:
     """Values by name of input, of which those that are given by the name that an input is to get are by the one that it has."""
     old = {new: name for name, new in rename.items() if name in inputs and new not in inputs}

@@ -42,7 +42,7 @@ from .opsets import check_opset, default_opset, newest
 from .pipeline.detections import rows_of
 from .pipeline.labels import labels_of
 from .provenance import read_facts
-from .settle import with_sizes_beside
+from .settle import of_one_place, smaller_than_a_cell, with_sizes_beside
 from .sharing import shared_weights
 
 
@@ -415,7 +415,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         detections=tuple(rows_of(model)),
         sizes_from={n: f for n, f in model.sizes_from.items() if n in free and n not in given},
         read=model.read,
-        warnings=tuple(model.notes),
+        warnings=(*model.notes, *(of_one_place(model, seen) or smaller_than_a_cell(model, seen))),
     )
 
 

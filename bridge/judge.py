@@ -122,6 +122,7 @@ class _Trial:
         if failed is None:
             worst = {n: self._with_movement(d) for n, d in worst.items()}
             self.warnings += ranked_otherwise([n for n, d in worst.items() if not d.constant], runs)
+        self.warnings += [remark for case in self.cases for remark in case.remarks()]
         little = self._little(list(worst.values()))
         self._tiny(runs)
         if failed is not None:

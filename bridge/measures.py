@@ -112,7 +112,11 @@ def _by_power(errors: np.ndarray) -> tuple[int, ...]:
 def _histogram(values: np.ndarray, low: float, high: float) -> tuple[int, ...]:
     if not math.isfinite(high - low):  # a span past float64
         return (0,) * BINS
-    counts, _ = np.histogram(values[np.isfinite(values)], BINS, (low, high) if high > low else (low - 0.5, low + 0.5))
+    # by share of the span: neighbours among floats have none between them where an edge could be
+    shares = (
+        (values[np.isfinite(values)] - low) / (high - low) if high > low else np.full(np.isfinite(values).sum(), 0.5)
+    )
+    counts, _ = np.histogram(shares, BINS, (0.0, 1.0))
     return tuple(map(int, counts))
 
 

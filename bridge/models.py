@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import functools
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -40,7 +39,7 @@ from hybrid.passes.strip_labels import label_names, strip_labels
 from .archives import Unpacked, is_archive, sizes_beside
 from .cut import cut_at
 from .heads import without_training_heads
-from .paths import BadInput, file_of, is_onnx_file, listed, names_in, newest_params, symbols_of
+from .paths import BadInput, file_of, is_onnx_file, listed, name_of, names_in, newest_params, symbol_files, symbols_of
 from .structural import is_structural, match
 
 
@@ -332,7 +331,7 @@ class SymbolFormat:
         if path is not None:
             pairs.check(source, path)
         arrays, notes = _by_names_of_graph(graph, arrays)
-        name = source.name.removesuffix(".json").removesuffix("-symbol")
+        name = name_of(source)
         alone = len(symbols_of(source.parent)) == 1
         sizes, unread, told_by = sizes_beside(source.parent) if alone else ({}, (), {})
         named = kept_names(graph)
@@ -367,7 +366,7 @@ class SymbolFiles:
         graph, params = self.model.graph, self.model.params
         assert graph is not None
         auxiliary = {n.name for n in graph.auxiliary_states()}
-        paths = [prefix.with_name(f"{prefix.name}{end}") for end in SYMBOL_FILES]
+        paths = symbol_files(prefix)
         named = {f"{'aux' if n in auxiliary else 'arg'}:{n}": a for n, a in params.items()}
         pairs.save({str(paths[0]): functools.partial(symbol_json.dumps, graph)}, paths[1], named)
         return paths
@@ -416,8 +415,6 @@ class OnnxFormat:
         )  # fmt: skip
 
 
-SYMBOL_FILES = ("-symbol.json", "-0000.params")
-"""Ends of the names of the files that a symbol with parameters becomes."""
 SYMBOL, ONNX = SymbolFormat(), OnnxFormat()
 FORMATS: tuple[Format, ...] = (SYMBOL, ONNX)
 """All formats, in the order in which they are asked whether they recognise something."""
@@ -473,7 +470,7 @@ def _from_archive(path: Path, params: Any, foreign: bool) -> Model:
     the weights beside that."""
     archive = Unpacked(path)
     folder, inside = archive.folder, archive.model()
-    name = re.sub(r"(\.tar)?(\.gz|\.tgz|\.tar|\.zip|\.mar)?$", "", path.name)
+    name = name_of(path)
     try:
         if inside.suffix == ".onnx":
             _unpack_weights(archive, inside)

@@ -91,7 +91,8 @@ def no_file(path: Any, wanted: str = "") -> str:
     parts = str(path).split(",")
     if len(parts) > 1 and all(os.path.exists(part) for part in parts):
         return f"{path}: no such file; give the option once for each of {listed(parts)}"
-    return f"{path}: no such file{wanted and '; '}{wanted}"
+    what = "a folder" if os.path.isdir(path) else "no such file"
+    return f"{path}: {what}{wanted and '; '}{wanted}"
 
 
 def file_of(path: Path) -> Path:
@@ -110,6 +111,28 @@ def file_of(path: Path) -> Path:
     if not path.is_file():
         raise BadInput(f"{path}: not a regular file; wanted a -symbol.json or .onnx file, or the prefix of one")
     return path
+
+
+def name_of(path: Path) -> str:
+    """The name of the model in a symbol file, an ONNX file or an archive, by the file's own."""
+    plain = re.sub(r"(\.tar)?(\.gz|\.tgz|\.tar|\.zip|\.mar|\.onnx|\.json)$", "", path.name)
+    return plain.removesuffix("-symbol") if path.suffix == ".json" else plain
+
+
+def beside(source: str | os.PathLike[str], end: str) -> Path | None:
+    """The place of what a command writes of a model by default, before that is opened; None where there is no such file."""
+    with suppress(BadInput, OSError):
+        file = file_of(Path(source))
+        return file.with_name(f"{name_of(file)}{end}")
+    return None
+
+
+def symbol_files(prefix: str | os.PathLike[str]) -> list[Path]:
+    """The files that a symbol with parameters becomes. Raises BadInput for a prefix that names none."""
+    place = Path(prefix)
+    if not place.name or place.name == "..":
+        raise BadInput(f"{place}: a folder; give the prefix of the files to write, such as {place / 'model'}")
+    return [place.with_name(f"{place.name}{end}") for end in ("-symbol.json", "-0000.params")]
 
 
 def is_onnx_file(source: Any) -> bool:
@@ -159,7 +182,7 @@ def _file_in(folder: Path) -> Path:
 
 def newest_params(symbol: Path) -> Path | None:
     """``PREFIX-NNNN.params`` with the highest number beside ``PREFIX-symbol.json``, else ``PREFIX.params``, else None."""
-    prefix = symbol.name.removesuffix(".json").removesuffix("-symbol")
+    prefix = name_of(symbol)
     numbered = []
     for candidate in symbol.parent.iterdir():
         match = re.fullmatch(rf"{re.escape(prefix)}-(\d+)\.params", candidate.name)

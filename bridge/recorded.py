@@ -80,6 +80,8 @@ class Recording:
     """``by`` (who recorded: a runtime and its version), ``date``, ``model``, ``files`` (sha256 by name), ..."""
     path: Path | None = None
     """The file; None for one in memory."""
+    sides: tuple[str, ...] = ("first", "second")
+    """Sides of a comparison of two models that are held to it too; one is left out where it is held to it by itself."""
 
     @property
     def by(self) -> str:

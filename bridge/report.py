@@ -77,7 +77,7 @@ def convert_table(result: ConvertResult, alone: bool = True) -> Page:
     if result.unused:
         shown = ", ".join(result.unused[:5]) + (" ..." if len(result.unused) > 5 else "")
         parts.append(Line(f"note: {len(result.unused)} parameters are not in the graph: {shown}", "warn"))
-    parts += _accuracy(result, True)
+    parts += _accuracy(result, True, notes=alone)
     parts += _notes(result.warnings) if alone else []
     return _page(result, parts, _rewritten(result))
 
@@ -105,13 +105,14 @@ def _rewritten(result: ConvertResult) -> str:
     return f" before it became {accuracy.precision}{off}"
 
 
-def _accuracy(result: ConvertResult | VerifyResult, whole: bool) -> list[Block]:
-    """The cost of another precision; nothing where the network's own was kept."""
+def _accuracy(result: ConvertResult | VerifyResult, whole: bool, notes: bool = True) -> list[Block]:
+    """The cost of another precision; nothing where the network's own was kept. notes: False where its notes are said elsewhere."""
     accuracy = getattr(result, "accuracy", None)
     if accuracy is None:
         return []
     from .precision import pages
 
+    accuracy = accuracy if notes else replace(accuracy, notes=())
     return pages.full(accuracy) if whole else pages.brief(accuracy)
 
 

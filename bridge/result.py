@@ -8,10 +8,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
+from hybrid.core.attrs import is_float
+
 from .compare import Difference
 from .engines import Arrays
 
 Progress = Callable[[str], None]
+DRAWN = "drawn"
+"""Beginning of the words for where an input comes from that was drawn."""
 GROWN = "grown rounding"
 """Name of who settles a layer beyond the tolerance where its node, and every one before it, is right by itself."""
 Verdict = Literal["equivalent", "says little", "not equivalent"]
@@ -243,6 +249,19 @@ class Case:
     def __post_init__(self) -> None:
         self.shapes = {k: v.shape for k, v in self.feeds.items() if k not in self.names.values()}
 
+    def remarks(self) -> list[str]:
+        """Words for numbers that were given and are none: what follows from NaN is NaN on both sides, whatever they do."""
+        found = []
+        for name in self.shapes:
+            array, origin = self.feeds[name], self.origins.get(name, "given")
+            odd = not_finite(array) if self.kind == "given" or not origin.startswith(DRAWN) else {}
+            if odd:
+                told = " and ".join(f"{count} {word}" for word, count in odd.items())
+                found.append(
+                    f"input {name} ({origin}) holds {told} of {array.size} numbers: what comes of these says nothing of the models"
+                )
+        return found
+
     def described(self) -> dict[str, dict[str, Any]]:
         """Shape, dtype and origin of each input, and its name in the second model where that is another."""
         found: dict[str, dict[str, Any]] = {}
@@ -258,6 +277,15 @@ class Case:
             if name in self.rows:
                 found[name]["rows"] = list(self.rows[name])
         return found
+
+
+def not_finite(array: np.ndarray) -> dict[str, int]:
+    """Counts of the numbers that are NaN, and of those that are infinite, by these words; none of other arrays than floats."""
+    if not is_float(array.dtype):
+        return {}
+    with np.errstate(invalid="ignore"):
+        counts = {"NaN": int(np.isnan(array).sum()), "infinite": int(np.isinf(array).sum())}
+    return {word: count for word, count in counts.items() if count}
 
 
 def with_names(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 import converters
 from hybrid.core.error import MXNetError
@@ -24,7 +28,8 @@ SPACE = {3: ("LENGTH",), 4: ("HEIGHT", "WIDTH"), 5: ("DEPTH", "HEIGHT", "WIDTH")
 """Words in the place of sizes of such an input, where the usual ones do not fit."""
 
 
-STRIDING = ("Convolution", "Convolution_v1", "Pooling", "Pooling_v1")
+CONVOLUTIONS = ("Convolution", "Convolution_v1")
+STRIDING = (*CONVOLUTIONS, "Pooling", "Pooling_v1")
 """Layers that go over a picture in steps."""
 
 
@@ -123,6 +128,31 @@ def with_sizes_beside(model: Model, specs: dict[str, Spec], free: list[str]) -> 
         if name in free and (name not in out or out[name].shape is None):
             out[name] = out[name]._replace(shape=shape) if name in out else Spec(shape)
     return out
+
+
+def told_by_arrays(
+    model: Model, given: Mapping[str, Spec], arrays: Mapping[str, Any], source: str, batch: int | None = None
+) -> tuple[dict[str, Spec], list[str]]:
+    """Specs of inputs whose sizes nothing but arrays tells, which are no inputs themselves, and a remark on each. given: what is
+    said of inputs. source: where the arrays come from. batch: the first size, in place of theirs, which may count examples."""
+    if model.graph is None or not any(n in arrays and n not in given for n in model.variables()):
+        return {}, []
+    model = model.inferring(given)
+    assert model.graph is not None
+    free, ignored = split_inputs(model, given)[0], set(label_names(model.graph))
+    try:
+        inferred = model.infer(with_sizes_beside(model, dict(given), free))
+    except MXNetError:  # for who settles them to say
+        return {}, []
+    found = {}
+    for node in model.graph.variables():
+        name = node.name
+        if name in arrays and name in free and name not in ignored and not is_known(inferred.spec(Entry(node)).shape):
+            shape = np.shape(arrays[name])
+            found[name] = Spec(shape if batch is None else (batch, *shape[1:]))
+    return found, [
+        f"input {n}: the shape {show(s.shape)} is from {source}; --input gives another" for n, s in found.items()
+    ]
 
 
 def told_beside(model: Model, given: Container[str]) -> list[str]:
@@ -354,7 +384,7 @@ def channels_last(model: Model, specs: Mapping[str, Spec]) -> list[str]:
         if shape is None or not is_known(shape) or layer is None or layer.op is None:
             continue
         weight = _weight(model, layer)
-        if layer.op.name not in ("Convolution", "Convolution_v1") or weight is None or len(shape) != len(weight):
+        if layer.op.name not in CONVOLUTIONS or weight is None or len(shape) != len(weight):
             continue
         wanted, last = _channels(layer, weight), _last(layer)
         got, other = (shape[-1], shape[1]) if last else (shape[1], shape[-1])
@@ -377,7 +407,7 @@ def open_channels(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
     problems = []
     for name, axes in dynamic.items():
         layer, shape = first_layer(model, name), specs[name].shape if name in specs else None
-        if layer is None or layer.op is None or layer.op.name not in ("Convolution", "Convolution_v1") or shape is None:
+        if layer is None or layer.op is None or layer.op.name not in CONVOLUTIONS or shape is None:
             continue
         weight = _weight(model, layer)
         if weight is None or len(shape) != len(weight):
@@ -408,10 +438,44 @@ def channels_are_fixed(name: str, axes: Mapping[int, str], channels: int, rank: 
     return f"{said}; did you mean {name}:{','.join(f'{a}={label}' for a, label in sorted(meant.items()))}?"
 
 
+def of_one_place(model: Model, specs: Mapping[str, Spec]) -> list[str]:
+    """Words for sizes at which every convolution of a network sees one place, the rest of its window being border: that is another
+    network, of which most weights are read by none, and all that have the same in the middle agree. specs: of all inputs."""
+    given = [n for n, s in specs.items() if s.shape is not None and len(s.shape) > 2 and _one_place(s.shape)]
+    if model.graph is None or not given:
+        return []
+    windows = {n: tuple(getattr(n.op, "kernel", ())) for n in model.graph.nodes if n.op and n.op.name in CONVOLUTIONS}
+    seen = [n for n, window in windows.items() if math.prod(window) > 1]
+    if len(seen) < 2:  # of a single one that may be what somebody tries
+        return []
+    try:
+        inferred = model.infer(specs)
+    except MXNetError:
+        return []
+    for node in seen:
+        shape = inferred.spec(node.inputs[0]).shape
+        if shape is None or any(side != 1 for side in (shape[1:-1] if _last(node) else shape[2:])):
+            return []
+    window = " x ".join(map(str, windows[seen[0]]))
+    told = f"all {len(seen)} convolutions see one place of it, and borders around ({seen[0].name} has a window of {window})"
+    return [
+        f"{n} {show(specs[n].shape)}: {told}: equal numbers would say nothing of their other weights; give the size of the "
+        f"training, such as --input {n}:{example(model, n)}"
+        for n in given
+        if first_layer(model, n) is not None
+    ]
+
+
+def _one_place(shape: tuple[Any, ...]) -> bool:
+    """True for a picture of one place, wherever its channels are."""
+    return all(side == 1 for side in shape[2:]) or all(side == 1 for side in shape[1:-1])
+
+
 def smaller_than_a_cell(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     """A remark where a layer steps over more than is left of a picture: a smaller picture cannot be told from its border there,
     which a network that pools globally takes without a word. specs: of all inputs."""
-    assert model.graph is not None
+    if model.graph is None:
+        return []
     try:
         inferred = model.infer(specs)
     except MXNetError:

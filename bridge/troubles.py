@@ -50,13 +50,13 @@ TROUBLES = (
     ),
     Trouble(
         "calibration",
-        "Calibration data is constant, NaN or infinite",
+        "Calibration or examples say nothing",
         BAD_INPUT,
-        r"calibration: \S+ (?:is \S+ throughout|of .* NaN or infinite)",
+        r"calibration: \S+ (?:is \S+ throughout|of .* NaN or infinite)|examples: \S+ of .* NaN",
         "calibration: data is 0 throughout in 4 examples of data.npz, wanted numbers that vary as those do that the network will "
         "get; check how the file was written, and give some dozens of real examples",
-        "For 8-bit integers the range of each tensor is measured on the calibration examples. Constant examples "
-        "have no range, and NaN or infinite values make it meaningless.",
+        "For 8-bit integers the range of each tensor is measured on the calibration examples. Constant examples have no range, and "
+        "NaN or infinite values make it meaningless. Examples for float16 may not hold NaN either: it is NaN in both files.",
         (
             'Look at the arrays: `numpy.load("data.npz")["data"]` and its `min()`, `max()`.',
             "Give some dozens of real inputs, preprocessed as in use: the same scale, mean and order of channels.",
@@ -73,6 +73,20 @@ TROUBLES = (
         (
             "Give shapes (`--input data:1,3,224,224`) or arrays (`--inputs FILE.npz`).",
             "For `gluonnx check` put them in `gluonnx.toml`: `inputs = { data = [1, 3, 224, 224] }`.",
+        ),
+    ),
+    Trouble(
+        "one-place",
+        "A picture of one place says nothing of a network",
+        BAD_INPUT,
+        r"convolutions see one place of it",
+        "data (1, 3, 1, 1): all 9 convolutions see one place of it, and borders around (conv0 has a window of 3 x 3): equal "
+        "numbers would say nothing of their other weights; give the size of the training, such as --input data:1,3,224,224",
+        "A network that pools globally takes a picture of any size, down to 1 x 1. There every window lies on one place and "
+        "borders of zeros, so that most weights are multiplied by zeros alone: what comes out would be the same with any others.",
+        (
+            "Give the size of the training, such as `--input data:1,3,224,224`.",
+            "For pictures of any size leave axes open beside such a size: `--dynamic data:2=height,3=width`.",
         ),
     ),
     Trouble(

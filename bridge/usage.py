@@ -38,7 +38,7 @@ def _said(error: Any) -> str:
     parameter = getattr(error, "param", None)
     words = str(getattr(error, "message", "") or "").rstrip(".")
     if parameter is not None and text.startswith("Invalid value"):
-        called = parameter.opts[0] if parameter.param_type_name == "option" else parameter.human_readable_name
+        called = parameter.opts[0] if parameter.param_type_name == "option" else parameter.name
         return f"{called}: {_value(words)}"
     return text[:1].lower() + text[1:]
 

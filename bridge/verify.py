@@ -10,6 +10,7 @@ from typing import Any
 
 from converters.error import ConversionError
 from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec
 
 from .cases import Cases, make_cases, taken
 from .change.causes import unreached
@@ -20,7 +21,7 @@ from .expected import cases_for_both, check_pairs, hold_against, renamed, specs_
 from .faces.notebook import listener
 from .fitting import misfits
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
-from .inputs import Given, Inputs, as_specs, loaded, sources_of
+from .inputs import Given, Inputs, as_specs, further, loaded, sources_of
 from .judge import check
 from .models import BadInput, Model, check_dtypes, holds_parameters, open_model
 from .paths import one_or_more
@@ -29,6 +30,7 @@ from .precision.beside import DRAWS, hold_beside, quantized_side, ranges_held
 from .recorded import Recording, load_recording
 from .result import Progress, VerifyResult, identify, with_names, with_warnings
 from .runners import as_side, is_runner
+from .settle import smaller_than_a_cell, told_by_arrays
 
 
 def _opened(a: Any, b: Any, params: Any, outputs: list[str]) -> tuple[Model, Model, tuple[Model, Model] | None]:
@@ -103,35 +105,6 @@ def verify(
     >>> result.equivalent, result.verdict
     (True, 'equivalent')
     """
-    return compared(
-        a, b, expected=expected, inputs=inputs, names=names, ranges=ranges, files=files, params=params, seed=seed, runs=runs,
-        also=also, draws=draws, tolerance=tolerance, outputs=outputs, repro=repro, layers=layers, steps=steps, progress=progress,
-    )  # fmt: skip
-
-
-def compared(
-    a: Any,
-    b: Any = None,
-    *,
-    expected: str | os.PathLike[str] | Recording | None = None,
-    inputs: Given | None = None,
-    names: Mapping[str, str] | None = None,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-    files: Mapping[str, str] | None = None,
-    params: Any = None,
-    seed: int = 0,
-    runs: int = 1,
-    also: Sequence[Inputs | str | os.PathLike[str]] = (),
-    draws: Sequence[Kind] = KINDS,
-    tolerance: Tolerance | tuple[float, float] | None = None,
-    outputs: str | Sequence[str] | None = None,
-    repro: str | os.PathLike[str] | None = None,
-    layers: bool = False,
-    steps: bool = True,
-    progress: Progress | None = None,
-    hold_first: bool = True,
-) -> VerifyResult:
-    """As verify. hold_first: False where a is held to what is expected by itself, so that this need not be done once more."""
     start = time.perf_counter()
     limits, names_of_outputs = as_tolerance(tolerance), one_or_more(outputs)
     if b is None:
@@ -147,6 +120,11 @@ def compared(
     recording = None if expected is None else with_inputs(load_recording(expected), inputs, first)
     inputs = specs_of(recording) if recording is not None else loaded(inputs, second if is_runner(a) else first)
     specs, arrays = as_specs(inputs)
+    sizes: list[str] = []
+    if recording is None and not is_runner(a) and second.graph is not None:  # an ONNX file says its sizes
+        also = [loaded(each, first) for each in also]
+        told_sizes, sizes = told_by_arrays(first, specs, *further(also))
+        specs |= told_sizes
     first, second = (m if is_runner(source) else m.inferring(specs) for m, source in ((first, a), (second, b)))
     carried = ""
     if steps and not (is_runner(a) or is_runner(b)) and (first.graph is None) != (second.graph is None):
@@ -184,9 +162,9 @@ def compared(
                 told["ranges"] = {**(ranges or {}), **held}
                 cases = make_cases(left, right, specs, arrays, seed, runs=count, kinds=kinds, files=sources, **told)
             for number, given in enumerate(also, len(cases)):
-                further = loaded(given, first)
-                more, values = as_specs(further)
-                own = Cases(left, right, {**specs, **more}, values, files=sources_of(further), **told)
+                each = loaded(given, first)
+                more, values = as_specs(each)
+                own = Cases(left, right, {**specs, **more}, values, files=sources_of(each), **told)
                 cases.append(own.case(seed + number))
         except MXNetError as error:
             own = [m for m in (first, second) if m.graph is not None]
@@ -200,6 +178,9 @@ def compared(
         found = with_warnings(found, [carried] if carried else [])
         identified = identify(first.files()), identify(second.files())
         return with_names(found, first.name, second.name, time.perf_counter() - start, identified)
+    for engine in (left, right):
+        shapes = {n: Spec(a.shape, a.dtype) for n, a in cases[0].feeds.items() if n in engine.inputs}
+        sizes += [note for note in smaller_than_a_cell(engine.model, shapes) if note not in sizes]
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
     result = check(
         left,
@@ -212,11 +193,9 @@ def compared(
         layers=layers,
     )
     if recording is not None:
-        result = with_recording(
-            result, recording, left, right, cases[0].names, limits, bool(outputs), progress, hold_first
-        )
-    if carried:
-        result = with_warnings(result, [carried])
+        result = with_recording(result, recording, left, right, cases[0].names, limits, bool(outputs), progress)
+    if carried or sizes:
+        result = with_warnings(result, [carried, *sizes] if carried else sizes)
     alike = half is None and result.verdict != "not equivalent" and (limits is None or _as_usual(result))
     looked = (first, second) if whole is None or carried else whole
     if alike and (found := told_apart_by_none(*looked)):

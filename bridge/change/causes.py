@@ -29,7 +29,7 @@ def causes(
     words: dict[str, list[str]] = {}
     changes = sorted(found.changes, key=_form)
     for change in changes:
-        for name in {change.node, change.second} - {""}:
+        for name in {change.node, change.second, *found.ends.get(change, ())} - {""}:
             words.setdefault(name, []).append(_words(change))
     out: dict[str, tuple[str, ...]] = {}
     made: dict[str, set[str]] = {}

@@ -184,6 +184,8 @@ class Comparison:
         self.told: set[tuple[str, str]] = set()
         """Parameters that were compared."""
         self.folds: dict[Operation, tuple[Fold, bool]] = {}
+        self.ends: dict[Change, tuple[str, ...]] = {}
+        """By difference of an output the operations that make it, on both sides."""
 
     def run(self) -> None:
         """Find them."""
@@ -426,8 +428,13 @@ class Comparison:
                         Change("output", "", "", f"output {i}, which nothing that goes in changes: {text}")
                     )
             if want[i] != have[i] and not self._explained(x, y):
-                at = f", which is output {want.index(have[i])}" if have[i] in want else ""
-                self.changes.append(Change("output", "", "", f"output {i}: {y} instead of {x}{at}"))
+                place = want.index(have[i]) if have[i] in want else None
+                at = "" if place is None else f", which is output {place}"
+                given = a[place] if place is not None and x == y else y  # outputs keep their names, whoever makes them
+                change = Change("output", "", "", f"output {i}: {given} instead of {x}{at}")
+                self.changes.append(change)
+                makers = self.a.makers.get(self.matching.source(x)), self.b.makers.get(have[i])
+                self.ends[change] = tuple(op.name for op in makers if op is not None)
             elif x != y and not self.inside:
                 self.changes.append(Change("output", "", "", f"output {x} is called {y}"))
 

@@ -151,10 +151,13 @@ class Matching:
             self._pair(mine, theirs)
 
     def _doubtful(self, mine: Operation) -> bool:
-        """True for a pair by name without weights of its own where every neighbour that is paired says otherwise."""
+        """True for a pair by name without weights of its own where every neighbour that is paired says otherwise, or where
+        nothing but their outputs is called the same, and attributes differ: outputs keep names whichever node makes them."""
         theirs = self.theirs[mine]
         if fingerprint(mine, self.a) or fingerprint(theirs, self.b):
             return False
+        if mine.name != theirs.name and key(mine) != key(theirs):
+            return True
         said = [self.tensors[n] in theirs.inputs for n in mine.inputs if n in self.tensors]
         readers = [self.theirs[r] for o in mine.outputs for r in self.a.readers.get(o, ()) if r in self.theirs]
         said += [any(o in r.inputs for o in theirs.outputs) for r in readers]

@@ -60,7 +60,7 @@ def reduce(
     as_json: AsJson = False,
 ) -> None:
     """Find the smallest part of two models that gives different numbers; write it with its data and a script."""
-    with errors(as_json), progress(as_json) as tell:
+    with errors(as_json, writes=[output]), progress(as_json) as tell:
         first = open_with(a, params)
         result = bridge.reduce(
             first,

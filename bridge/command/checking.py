@@ -51,7 +51,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check all models of a project against their baselines (gluonnx.toml), or those of a folder against each other."""
-    with errors(as_json), progress(as_json) as tell:
+    with errors(as_json, writes=[report_to, junit_to]), progress(as_json) as tell:
         if on_github and as_json:
             raise BadInput("--github writes to standard output, where --json is one object: give one of them")
         if report_to is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from .. import report
 from ..inputs import parse_dynamic
 from ..job import check_target
 from ..many.lists import is_list
-from ..paths import BadInput
+from ..paths import BadInput, beside, symbol_files
 from ..renaming import parse_renames
 from .conversion_options import Conversion, Rename, read_conversion
 from .groups import grouped
@@ -23,7 +24,7 @@ from .many_options import Many, convert_list
 from .options import SWITCHES, Comparing, Feeding, General, Verbose, read_images, read_inputs
 from .pipeline_options import Before, Behind
 from .precision_options import Asked, wishes_of
-from .shell import Older, errors, print_result, progress
+from .shell import errors, print_result, progress
 
 
 @grouped
@@ -64,19 +65,20 @@ def convert(
     if is_list(symbol, output):
         convert_list(context, symbol, params, output, many, general, verbose)
         return
-    as_json, report_to, older = general.as_json, general.report_to, Older()
-    with errors(as_json, report_to, verbose, older), progress(as_json) as tell:
-        if output is not None:  # before the model is opened, which may be what fails
-            older.note(*_written(output, options.external_data))
+    as_json, report_to = general.as_json, general.report_to
+    with errors(as_json, report_to, verbose) as older, progress(as_json) as tell:
+        place = output if output is not None else beside(symbol, ".onnx")
+        # before the model is opened, which may be what fails
+        older.note(*([] if place is None else _written(place, options.external_data)), comparing.repro)
         many.refuse(symbol)
         wanted = wishes_of(precision)
         convert_to = bridge.convert if wanted is None else functools.partial(bridge.convert_in, wanted)
         model = bridge.open_model(symbol, params, foreign=True)
         told = read_conversion(model, feeding, options, before, behind, comparing)
         target = output if output is not None else (model.place or Path(model.name)).with_name(f"{model.name}.onnx")
-        target, *beside = _written(target, options.external_data)
-        older.note(target, *beside)
-        for place in (target, *beside):
+        target, *weights = _written(target, options.external_data)
+        older.note(target, *weights)
+        for place in (target, *weights):
             check_target(place, feeding.inputs, comparing.expected, behind.labels, *comparing.also or ())
         result = convert_to(
             model,
@@ -95,7 +97,9 @@ def convert(
 
 def _written(output: Path, external_data: bool | None) -> list[Path]:
     """The files that are to be written."""
-    target = output if output.suffix or output.is_dir() else output.with_name(f"{output.name}.onnx")
+    # what is there and is no file is for check_target to say
+    as_it_is = output.suffix or (os.path.exists(output) and not os.path.isfile(output))
+    target = output if as_it_is else output.with_name(f"{output.name}.onnx")
     return [target, *([target.with_name(f"{target.name}.data")] if external_data else [])]
 
 
@@ -120,16 +124,15 @@ def import_(
 ) -> None:
     """Convert an ONNX model to a symbol with parameters; the files are written only if both give the same numbers."""
     as_json, report_to = general.as_json, general.report_to
-    with errors(as_json, report_to), progress(as_json) as tell:
+    with errors(as_json, report_to) as older, progress(as_json) as tell:
+        prefix = model.with_suffix("") if output is None and model.name else output or model
+        writes = symbol_files(prefix)
+        older.note(*writes, comparing.repro)
         opened = bridge.open_model(model)
         if not opened.is_onnx:
             raise BadInput(f"{model}: an MXNet symbol already; import takes an ONNX file, convert makes one of this")
         if output is None:
-            there = [
-                p
-                for p in (f"{model.with_suffix('')}-{end}" for end in ("symbol.json", "0000.params"))
-                if Path(p).exists()
-            ]
+            there = [str(p) for p in writes if p.exists()]
             if there:  # maybe what the ONNX file was converted from
                 raise BadInput(
                     f"{' and '.join(there)}: there already; give a prefix with -o, the same one to write over them"
@@ -138,7 +141,7 @@ def import_(
         specs, pictures = read_images(opened, feeding.image, given, ranges)
         result = (bridge.import_widened if fp32 else bridge.import_onnx)(
             model,
-            output=output if output is not None else model.with_suffix(""),
+            output=prefix,
             inputs=specs,
             dynamic=parse_dynamic(dynamic or ()),
             for_mxnet=for_mxnet,

@@ -51,7 +51,7 @@ def deploy(
 ) -> None:
     """Write a model for a server: Triton, SageMaker, multi-model-server, or a program in Python or C++."""
     as_json, report_to = general.as_json, general.report_to
-    with errors(as_json, report_to), progress(as_json) as tell:
+    with errors(as_json, report_to, writes=[place, comparing.repro]), progress(as_json) as tell:
         if to not in TARGETS:
             close = difflib.get_close_matches(to, TARGETS, 1)
             meant = f", did you mean {close[0]}?" if close else ","

@@ -16,17 +16,17 @@ def grouped(function: Command) -> Command:
 
     Typer reads a signature, which here has all of them one by one, in order; the function gets each group as one value. Raises
     TypeError where two have an option of one name."""
-    hints = get_type_hints(function, include_extras=True)
     groups: dict[str, type] = {}
     options: dict[str, inspect.Parameter] = {}
-    for name, own in inspect.signature(function).parameters.items():
-        kind = hints[name]
+    # read by the signature: of Python 3.10, get_type_hints hides what is annotated inside Optional where the default is None
+    for name, own in inspect.signature(function, eval_str=True).parameters.items():
+        kind = own.annotation
         if is_dataclass(kind) and isinstance(kind, type):
             groups[name] = kind
             inside = get_type_hints(kind, include_extras=True)
             found = [own.replace(name=f.name, default=f.default, annotation=inside[f.name]) for f in fields(kind)]
         else:
-            found = [own.replace(annotation=kind)]
+            found = [own]
         for option in found:
             if option.name in options:
                 raise TypeError(f"{function.__name__}: two options are called {option.name}")

@@ -62,7 +62,7 @@ def load_plugins(names: list[str] | None) -> list[str] | None:
             load_plugin(name)
         except BadInput as error:
             raise typer.BadParameter(printable(str(error))) from None
-    return names or []  # typer 0.16 takes the length of what comes back
+    return names
 
 
 Plugin = Annotated[

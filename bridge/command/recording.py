@@ -13,6 +13,7 @@ from .. import report
 from ..draws import parse_kinds
 from ..inputs import Feeds, parse_inputs, parse_ranges, sources_of
 from ..models import BadInput
+from ..paths import beside
 from ..recorded import feeds_of, script_for_mxnet
 from ..runtime import TIME_LIMIT
 from .options import AsJson, ImageOption, InputOption, OutputsOption, RangeOption, Seed, TimeLimit, read_images
@@ -53,9 +54,12 @@ def record(
                 raise BadInput("--script prints a program, where --json is one object: give one of them")
         typer.echo(script_for_mxnet(), nl=False)
         return
-    with errors(as_json), progress(as_json) as tell:
+    with errors(as_json) as older, progress(as_json) as tell:
         if model is None:
             raise BadInput("no model; give a symbol file, a prefix or an ONNX file")
+        older.note(output if output is not None else beside(model, ".npz"))
+        if inputs and runs > 1:
+            raise BadInput(f"--runs {runs}: of inputs that are drawn, and --inputs gives them; leave one of them out")
         opened = bridge.open_model(model, params)
         tell(f"running {opened.name}")
         drawn = parse_inputs(input or ())
@@ -73,6 +77,7 @@ def record(
         elif not inputs and runs > 1:
             given = [drawn] * runs
         target = output if output is not None else (opened.place or Path(opened.name)).with_name(f"{opened.name}.npz")
+        older.note(target)
         asked: Any = {"engine": engine, "outputs": outputs}  # run checks them
         ranges = parse_ranges(range or ())
         kinds = parse_kinds(draws)

@@ -13,13 +13,13 @@ from hybrid.core.precision import FLOAT32
 from hybrid.formats.files import replacing
 
 from .. import report
-from ..compiling import compiled_file
+from ..compiling import END, compiled_file
 from ..inputs import Feeds, load_feeds, parse_inputs, parse_ranges, save_arrays
 from ..inspect import nodes as nodes_of
 from ..job import check_target
 from ..models import described, open_with
 from ..opsets import parse_opset
-from ..paths import BadInput, file_of
+from ..paths import BadInput, beside, file_of
 from ..pipeline.detections import rows_of
 from ..pipeline.labels import labels_of, ranked
 from ..runtime import TIME_LIMIT
@@ -114,7 +114,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a model on arrays from a file."""
-    with errors(as_json), progress(as_json) as tell:
+    with errors(as_json, writes=[output]), progress(as_json) as tell:
         if compiled and (engine or outputs or precision != FLOAT32):
             raise BadInput(
                 "--compiled runs the whole model by our engine: give no --engine, --outputs or --precision with it"
@@ -168,7 +168,8 @@ def compile_(
     as_json: AsJson = False,
 ) -> None:
     """Compile a model for given sizes on this machine and save the result, for a faster start."""
-    with errors(as_json), progress(as_json) as tell:
+    with errors(as_json) as older, progress(as_json) as tell:
+        older.note(output if output is not None else beside(model, END))
         opened = bridge.open_model(model, params)
         tell(f"compiling {opened.name}")
         specs = read_feeding(opened, feeding)

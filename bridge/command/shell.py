@@ -27,6 +27,7 @@ from hybrid.core.error import InternalError, MXNetError
 from .. import report
 from ..exits import BAD_INPUT, INTERNAL, INTERRUPTED, NOT_EQUIVALENT, RUNTIME, SAYS_LITTLE
 from ..faces.data import dumps, facts
+from ..older import Older, words
 from ..paths import BadInput
 from ..printable import message, printable
 from ..recorded import own_version
@@ -92,52 +93,27 @@ def progress(as_json: bool) -> Iterator[Tell]:
         yield lambda text: progress.update(task, description=printable(text))
 
 
-class Older:
-    """Files that were there before a command, which writes to their places when all has gone well: a script that goes on after an
-    error would take one for what it asked for."""
-
-    def __init__(self) -> None:
-        self._found: dict[Path, tuple[int, int]] = {}
-
-    def note(self, *places: Path) -> None:
-        """Remember what is at these places, before anything is written."""
-        self._found |= {place: state for place in places if (state := _state(place)) is not None}
-
-    @property
-    def kept(self) -> list[str]:
-        """The files that are as they were."""
-        return [str(place) for place, state in self._found.items() if _state(place) == state]
-
-
-def _state(place: Path) -> tuple[int, int] | None:
-    """A file's number and when it was last written; None where there is no file."""
-    try:
-        found = place.stat()
-    except (OSError, ValueError):
-        return None
-    return (found.st_ino, found.st_mtime_ns) if place.is_file() else None
-
-
 @contextmanager
 def errors(
-    as_json: bool, report_to: Path | None = None, verbose: bool = False, older: Older | None = None
-) -> Iterator[None]:
-    """Errors become a message and an exit status. verbose: of many problems all are printed. older: files that are still there
-    after an error, which is said."""
+    as_json: bool, report_to: Path | None = None, verbose: bool = False, writes: Sequence[Path | None] = ()
+) -> Iterator[Older]:
+    """Errors become a message and an exit status. verbose: of many problems all are printed. writes: places that the command writes
+    to when all goes well; what is there and still is after an error is named. Gives these, to add what is only known later."""
+    older = Older(*writes, report_to)
     try:
         if report_to is not None:
             report.check_path(report_to)  # before the work rather than after it
-        yield
+        yield older
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except KeyboardInterrupt:
-        _fail(INTERRUPTION, "", as_json, INTERRUPTED, kept=_kept(older))
+        _fail(INTERRUPTION, "", as_json, INTERRUPTED, kept=older.kept)
         raise typer.Exit(INTERRUPTED) from None
     except bridge.NotEquivalent as error:
         found = error.result
         status = status_of(found, strict=True)
         told = {"error": str(error), "problems": [str(error)], "see": more(error)}
-        kept = _kept(older)
+        kept = [place for place in older.kept if place != str(report_to)]  # which says this, and so is written
         data = {**told, **({"kept": kept} if kept else {}), "verification": found.as_dict()}
         print_result(data, as_json, lambda: report.verify_table(found), report_to, status=status)
         if not as_json:
@@ -148,12 +124,8 @@ def errors(
         problems = [p._asdict() if hasattr(p, "_asdict") else str(p) for p in getattr(error, "problems", ())] or [text]
         if report_to is not None:
             _report_error(text, status, problems, more(error), report_to)
-        _fail(text, more(error), as_json, status, problems, _kept(older))
+        _fail(text, more(error), as_json, status, problems, older.kept)
         raise typer.Exit(status) from None
-
-
-def _kept(older: Older | None) -> list[str]:
-    return [] if older is None else older.kept
 
 
 def _report_error(text: str, status: int, problems: list[Any], see: str, report_to: Path) -> None:
@@ -206,6 +178,6 @@ def _fail(
         with _unread():
             _print_json({**told, "kept": [*kept]} if kept else told, status)
     else:
-        left = "".join(f"\n{printable(name)}, which was there, is as it was" for name in kept)
+        left = "".join(f"\n{line}" for line in words([*kept]))
         told = Text.assemble(("error:", "bold red"), f" {text}", (f"\nfor more: {see}" if see else "", "dim"), left)
         Console(stderr=True, soft_wrap=True, **report.PLAIN).print(told)

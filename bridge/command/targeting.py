@@ -10,7 +10,7 @@ from ..faces.blocks import Column, Facts, Grid, Line, Page
 from ..paths import BadInput
 from ..printable import clean
 from ..targets.place import Place, how_to_install, place_of, python_of, variable_of, wanted
-from ..targets.profile import Profile, newest_releases, profile_of, profiles
+from ..targets.profile import PLACES, Profile, newest_releases, profile_of, profiles
 from .options import AsJson
 from .shell import errors, print_result
 
@@ -47,8 +47,7 @@ def _facts(profile: Profile) -> dict[str, Any]:
         "accepts": None if profile.accepts is None else list(profile.accepts),
         "lacks": list(profile.lacks),
         "forms": dict(profile.forms),
-        "dtypes_refused": list(profile.dtypes),
-        "inputs_refused": list(profile.inputs),
+        "dtypes_refused": {place: list(dtypes) for place, dtypes in profile.dtypes.items()},
         "static": profile.static,
         "batch": profile.batch,
         "constant": {k: list(v) for k, v in profile.constant.items()},
@@ -122,10 +121,13 @@ def _shown(profile: Profile, told: dict[str, Any]) -> Page:
     limits = [f"{o}: {w}" for o, w in _limits(profile)]
     if limits:
         rows.append(("limits", "; ".join(limits)))
-    if profile.dtypes:
-        rows.append(("dtypes it has not", ", ".join(profile.dtypes)))
-    if profile.inputs:
-        rows.append(("inputs it takes not", ", ".join(profile.inputs)))
+    refused: dict[str, list[str]] = {}
+    for dtype in dict.fromkeys(d for dtypes in profile.dtypes.values() for d in dtypes):
+        places = [words for place, words in PLACES.items() if profile.refuses(dtype, place)]
+        where = "" if len(places) == len(PLACES) else f" ({', '.join(places)})"
+        refused.setdefault(where, []).append(dtype)
+    if refused:
+        rows.append(("dtypes it has not", "; ".join(f"{', '.join(d)}{where}" for where, d in refused.items())))
     if profile.static:
         rows.append(("sizes", "numbers alone, no --dynamic"))
     if profile.batch is not None:

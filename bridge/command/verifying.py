@@ -48,7 +48,7 @@ def verify(
 ) -> None:
     """Compare two models on the same inputs; if they differ, name the first node. With --target, run one on other engines."""
     as_json, report_to = general.as_json, general.report_to
-    with errors(as_json, report_to), progress(as_json) as tell:
+    with errors(as_json, report_to, writes=[comparing.repro]), progress(as_json) as tell:
         ranges = feeding.ranges
         if target := names_in(target):
             if b is not None or comparing.expected is not None:

@@ -15,7 +15,7 @@ from converters.training import training_form
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
-from hybrid.core.shapes import is_known
+from hybrid.core.shapes import is_known, show
 from hybrid.ir.graph import Entry
 from hybrid.passes.strip_labels import label_names
 
@@ -25,7 +25,7 @@ from ..detectors import Detector, without_suppression
 from ..domains import numbers_taken
 from ..engines import NativeEngine
 from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
-from ..inputs import Inputs, as_specs, in_old_names, loaded, sources_of
+from ..inputs import Inputs, as_specs, further, in_old_names, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import names_in, one_or_more
@@ -35,7 +35,17 @@ from ..pipeline.postprocess import as_facts, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import Recording, load_recording
 from ..renaming import with_new_names
-from ..settle import freed, held_inputs, open_channels, settle_inputs, smaller_than_a_cell, told_beside, unvarying
+from ..settle import (
+    freed,
+    held_inputs,
+    of_one_place,
+    open_channels,
+    settle_inputs,
+    smaller_than_a_cell,
+    told_beside,
+    told_by_arrays,
+    unvarying,
+)
 from .asked import Proof, Wanted
 
 
@@ -96,8 +106,18 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     wanted, proof = _in_old_names(model, wanted, proof)
     recording = _recording(model, wanted, proof)
     given = loaded(wanted.inputs, model) if recording is None else fed(recording, model)
+    also = [loaded(each, model) for each in one_or_more(proof.also)]
     specs, arrays = as_specs(given)
-    beside = told_beside(model, specs)
+    empty = [
+        f"input {n}: got shape {show(s.shape)}, wanted sizes of 1 or more"
+        for n, s in specs.items()
+        if 0 in (s.shape or ())
+    ]
+    if empty and len(empty) == len(specs):  # beside numbers one may be empty; without any the file is one of nothing
+        raise BadInput(*empty)
+    told, beside = told_by_arrays(model, specs, *further(also), wanted.batch if isinstance(wanted.batch, int) else None)
+    specs |= told
+    beside += told_beside(model, specs)
     if not wanted.training:
         model = model.inferring(specs)
     model, stored = freed(model, names_in(wanted.free, model.params))
@@ -109,6 +129,8 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         proof, facts = dataclasses.replace(proof, ranges=prepared.ranges), facts | prepared.facts
     hold_dtypes(model, arrays, sources_of(given))
     specs, axes = _sized(model, specs, axes, wanted.batch)
+    if problems := of_one_place(model, specs):
+        raise BadInput(*problems)
     if wanted.postprocess:
         model = postprocessed(model, wanted.postprocess, specs)
     model, names = with_new_names(model, wanted.rename)
@@ -125,7 +147,6 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         facts |= detector.facts
     elif model.graph is not None:
         facts |= detections.as_metadata(model.graph)
-    also = [loaded(each, model) for each in one_or_more(proof.also)]
     warnings = (
         *beside,
         *smaller_than_a_cell(model, specs),

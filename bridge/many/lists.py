@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -43,8 +44,8 @@ def is_list(source: str, output: Path | None) -> bool:
     than one."""
     path = Path(source)
     if path.suffix == ".txt":
-        return path.is_file()
-    return output is not None and not output.suffix and path.is_dir() and len(symbols_of(path, deep=True)) > 1
+        return os.path.isfile(path)  # of names that no system takes there is none either
+    return output is not None and not output.suffix and os.path.isdir(path) and len(symbols_of(path, deep=True)) > 1
 
 
 def spelled(context: Any) -> list[str]:

@@ -19,6 +19,7 @@ from hybrid.execution.scheduler import usable_cpus
 from ..engines import EngineError
 from ..exits import MEANINGS, RUNTIME, worst
 from ..faces.data import versions
+from ..older import Older, words
 from ..paths import BadInput
 from ..recorded import own_version
 from ..result import identify
@@ -96,19 +97,20 @@ def convert_all(jobs: Sequence[Job], out: Path, common: Sequence[str], do: Doing
         if (before := _noted(job, notes.find(job.output, key), out)) is not None:
             found[number] = before
     left = [n for n in range(len(jobs)) if n not in found]
+    older = {n: Older(out / jobs[n].output) for n in left}
     tell(len(found), len(jobs), "")
     here = os.getcwd()
     for place, told in do([jobs[n].task(common, out, here) for n in left]):
         number = left[place]
         job = jobs[number]
-        outcome = found[number] = _outcome(job, told, out)
+        outcome = found[number] = _outcome(job, told, out, older[number])
         if not outcome.exit:
             notes.write(job.output, keys[number], outcome.as_dict())
         tell(len(found), len(jobs), job.output)
     return ManyResult(tuple(found[n] for n in range(len(jobs))), time.perf_counter() - start)
 
 
-def _outcome(job: Job, told: Mapping[str, Any], out: Path) -> Outcome:
+def _outcome(job: Job, told: Mapping[str, Any], out: Path, older: Older) -> Outcome:
     status, code, result = MEANINGS.get(told["exit"], f"exit status {told['exit']}"), told["exit"], told["result"]
     detail, files = "", ()
     if told["killed"] is not None:
@@ -120,6 +122,8 @@ def _outcome(job: Job, told: Mapping[str, Any], out: Path) -> Outcome:
     else:
         made = [Path(f) for f in result["files"]]
         files = tuple((os.path.relpath(f.path, out), f.sha256) for f in identify(made))
+    if code or told["killed"] is not None:
+        detail = "; ".join([detail, *words(older.kept)])
     return Outcome(job.source, job.output, status, code, detail, told["attempts"], told["seconds"], files, result)
 
 

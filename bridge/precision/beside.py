@@ -167,7 +167,7 @@ def hold_beside(
     good = not faults and not report.failing and all(d.equal for d in worst.values())
     name = (first, second)[place].name
     note = f"{name} is on 8-bit integers: signal to noise decides, {report.least:g} dB or more of outputs and what chooses them"
-    notes = [note]
+    notes = [note, *dict.fromkeys(remark for case in cases for remark in case.remarks())]
     if held:
         drawn = ", ".join(f"{n} {low:.4g} to {high:.4g}" for n, (low, high) in held.items())
         notes.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +16,11 @@ from hybrid.core.op import Spec
 
 from ..engines import Arrays
 from ..images import load_images, picture_files
-from ..inputs import load_feeds
-from ..models import Model, specs_of_onnx
+from ..inputs import as_specs, in_old_names, load_feeds
+from ..models import Model, names_to_fill, specs_of_onnx
 from ..paths import BadInput, plural
+from ..result import not_finite
+from ..settle import told_by_arrays
 from .wishes import Data
 
 OPEN_BATCH = 16
@@ -44,21 +47,27 @@ class Examples:
     """By input where it came from, and what it was, when the file before was compared; empty where examples are that."""
 
 
-def check_calibration(examples: Examples) -> None:
-    """Raise BadInput for examples that tell nothing of ranges: NaN or infinite numbers, and numbers that are all one, from which
-    integers would hold that one number and a measurement on the same examples would find no error."""
+def check_examples(examples: Examples, calibrate: bool) -> None:
+    """Raise BadInput for examples that tell nothing: NaN, which is NaN in any precision. calibrate: integers get their ranges from
+    them, so that infinite numbers tell nothing either, and numbers that are all one, from which integers would hold that one number
+    and a measurement on the same examples would find no error."""
     problems, varying, same = [], False, []
+    what = "calibration" if calibrate else "examples"
     for name in dict.fromkeys(n for feeds in examples.feeds for n in feeds):
         arrays = [np.asarray(feeds[name]) for feeds in examples.feeds if name in feeds]
         if any(a.dtype.kind not in "biuf" and not is_float(a.dtype) for a in arrays) or not any(a.size for a in arrays):
             varying = True  # nothing is known of these
             continue
-        total = sum(a.size for a in arrays)
-        odd = sum(int(np.count_nonzero(~np.isfinite(a))) for a in arrays if is_float(a.dtype))
-        if odd:
+        counts: Counter[str] = Counter()
+        for array in arrays:
+            counts.update(not_finite(array))
+        if not calibrate:
+            del counts["infinite"]  # as a mask may have them: they stay so
+        if counts:
             problems.append(
-                f"calibration: {name} of {examples.told} holds {odd} of {total} numbers that are NaN or infinite, wanted finite "
-                "ones; take these examples out (for a mask write a large finite number, such as -1e9)"
+                f"{what}: {name} of {examples.told} holds {sum(counts.values())} of {sum(a.size for a in arrays)} numbers that are "
+                f"{'NaN or infinite' if calibrate else 'NaN'}, wanted {'finite ones' if calibrate else 'numbers'}; take these "
+                f"examples out{' (for a mask write a large finite number, such as -1e9)' if calibrate else ''}"
             )
             continue
         low, high = (float(end([end(a) for a in arrays if a.size])) for end in (np.min, np.max))
@@ -66,7 +75,7 @@ def check_calibration(examples: Examples) -> None:
             varying = True
         else:
             same.append(f"{name} is {low:g} throughout")
-    if same and not varying and not problems:
+    if calibrate and same and not varying and not problems:
         problems.append(
             f"calibration: {', '.join(same)} in {examples.told}, wanted numbers that vary as those do that the network will get; "
             "check how the file was written, and give some dozens of real examples"
@@ -98,6 +107,28 @@ def notes_of_calibration(examples: Examples) -> tuple[str, ...]:
                 "normalised numbers, normalise the examples: integers hold the range of these alone"
             )
     return tuple(notes)
+
+
+def sizes_told(
+    data: Data, model: Model, inputs: Mapping[str, Any], rename: Mapping[str, str], batch: int | str | None
+) -> tuple[dict[str, Spec], list[str]]:
+    """Specs of inputs of which examples alone tell the sizes, and remarks on these. inputs: those that are given. rename: names
+    that examples have for inputs. batch: how many of them go together, where that is asked for. Raises BadInput."""
+    specs, source = as_specs(inputs)[0], "examples"
+    size = batch if isinstance(batch, int) else None
+    arrays: Any = data
+    if isinstance(data, str | os.PathLike):
+        if Path(data).suffix not in (".npz", ".npy"):  # pictures are of any size
+            return {}, []
+        arrays, source = load_feeds(data, [rename.get(n, n) for n in names_to_fill(model, specs)]), Path(data).name
+    elif not isinstance(data, Mapping):
+        return told_by_arrays(model, specs, in_old_names(next(iter(data), {}), rename, model.variables()), source, size)
+    arrays = in_old_names(arrays, rename, model.variables())
+    told, notes = told_by_arrays(model, specs, arrays, source, size or 1)
+    own = names_to_fill(model, specs)
+    if not told and not {*arrays} & {*own, *specs}:
+        raise BadInput(f"{source}: no input {', '.join(arrays) or 'at all'}; there are {', '.join(own)}")
+    return told, notes
 
 
 def load_examples(

@@ -32,10 +32,10 @@ from ..convert import ConvertResult, convert
 from ..engines import OnnxEngine
 from ..faces.notebook import listener
 from ..half import PRECISION
-from ..inputs import Given, as_specs, loaded
+from ..inputs import Feeds, Given, as_specs, loaded, sources_of
 from ..job import NotEquivalent, check_target
 from ..models import Model, describe, onnx_spec, open_model, specs_of_onnx
-from ..paths import BadInput, bytes_text
+from ..paths import BadInput, bytes_text, one_or_more
 from ..provenance import PREFIX, add_to_file
 from ..result import Progress, VerifyResult, identify
 from ..targets.deployed import TARGET, Outcome, facts_of
@@ -43,7 +43,7 @@ from ..targets.writing import written_for
 from ..verify import verify
 from .accuracy import BEFORE, Accuracy, AccuracyReport, judged, measure, top
 from .choosing import Choice, choose
-from .examples import Examples, check_calibration, load_examples, load_labels, notes_of_calibration
+from .examples import Examples, check_examples, load_examples, load_labels, notes_of_calibration, sizes_told
 from .places import check_places, run_in_places
 from .scales import scales_of
 from .staying import EXACT, HEADROOM, Staying
@@ -132,6 +132,12 @@ def convert_in(
         check_target(target, *model.files())
     if isinstance(precision, Quantized):  # those of MXNet's own too
         options["forms"] = dataclasses.replace(options.get("forms", PLAIN), quantized="qdq")
+    sizes: list[str] = []
+    if precision.data != DRAWN and options.get("expected") is None:
+        inputs = loaded(inputs, model)
+        cut = model.select(one_or_more(outputs))
+        told, sizes = sizes_told(precision.data, cut, inputs, rename or {}, options.get("batch"))
+        inputs = Feeds({**told, **inputs}, sources_of(inputs))
     with tempfile.TemporaryDirectory() as scratched:
         plain = Path(scratched) / (target.name if target is not None else f"{model.name}.onnx")
         result = convert(
@@ -178,7 +184,7 @@ def convert_in(
         "operators": dict(Counter(n.op_type for n in graph.node).most_common()),
         "bytes": size,
         "opset": made.converted.opset,
-        "warnings": tuple(dict.fromkeys((*result.warnings, *made.warnings))),
+        "warnings": tuple(dict.fromkeys((*sizes, *result.warnings, *made.warnings))),
         "targets": outcomes,
     }
     return ReducedResult(**fields, accuracy=report, against=made.against)
@@ -271,8 +277,7 @@ def _examples(
         feeds = [cases.case(seed + i).feeds for i in range(many)]
         told = "the inputs given" if not cases.drawn else f"{many} sets drawn, seed {seed}"
         found = Examples(feeds, told, drawn=bool(cases.drawn))
-    if isinstance(precision, Quantized):
-        check_calibration(found)
+    check_examples(found, calibrate=isinstance(precision, Quantized))
     if precision.labels is not None:
         return dataclasses.replace(found, labels=load_labels(precision.labels, found.count))
     return found

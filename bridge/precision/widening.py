@@ -18,7 +18,8 @@ from ..half import widen_half
 from ..importing import ImportResult, import_onnx
 from ..inputs import Given, as_specs, loaded
 from ..job import NotEquivalent, check_target
-from ..models import ONNX, SYMBOL_FILES, BadInput
+from ..models import ONNX, BadInput
+from ..paths import symbol_files
 from ..result import Progress
 from ..verify import verify as verify_models
 from .survey import halves
@@ -55,9 +56,8 @@ def import_widened(
         raise BadInput("recorded outputs are those of the file's own precision: leave out --expected, or --fp32")
     held = ONNX.load(model)
     if output is not None:
-        prefix = Path(output)
-        for end in SYMBOL_FILES:
-            check_target(prefix.with_name(f"{prefix.name}{end}"), *held.files())
+        for place in symbol_files(output):
+            check_target(place, *held.files())
     before = from_proto(onnx.load(held.path) if held.path is not None else held.proto)  # type: ignore[arg-type]
     count = halves(before)
     if not count:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -97,6 +98,8 @@ class Quantized(Wishes):
             problems.append(f"activations: got {self.activations}, wanted {' or '.join(ACTIVATIONS)}")
         if not 50 < self.percentile <= 100:
             problems.append(f"percentile: got {self.percentile:g}, wanted more than 50 and at most 100")
+        if math.isnan(self.least):  # which no layer is below
+            problems.append("least: got nan, wanted a number of decibels")
         if self.weights not in ("", *WEIGHTS):
             problems.append(f"weights: got {self.weights}, wanted {', '.join(WEIGHTS)}")
         if problems:

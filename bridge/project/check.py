@@ -21,7 +21,7 @@ from ..paths import SizesWanted, file_of
 from ..printable import message
 from ..recorded import Recording, feeds_of, load_recording
 from ..result import Progress, VerifyResult
-from ..verify import compared, verify
+from ..verify import verify
 from .config import NAME, Entry, Project, Rule, Rules, load_project
 from .reasons import Held, Reasons, changes, key_of, reasons_of, with_first, without_side
 from .results import CheckResult, FileResult, Status, with_reasons
@@ -281,15 +281,16 @@ class _Check:
             # what was recorded goes into every file as it is, whatever one says that it does with pictures
             told |= {"expected": self.baseline, "inputs": None if own else entry.given_inputs(), "steps": False}
             if alone:
-                return compared(self._open(file), **told)
-            return compared(self._open(entry.files[0]), self._open(file), hold_first=False, **told)
+                return verify(self._open(file), **told)
+            told["expected"] = replace(self.baseline, sides=("second",))  # the first file is held to it by itself
+            return verify(self._open(entry.files[0]), self._open(file), **told)
         given = entry.given_inputs()
         if isinstance(given, list):
             if len(given) > 1:
                 raise BadInput("inputs: several files are for a baseline; between two models give one")
             given = given[0]
         first, second = self._open(entry.files[0]), self._open(file)
-        return compared(first, second, inputs=given, ranges=entry.ranges, seed=entry.seed, runs=entry.runs, **told)
+        return verify(first, second, inputs=given, ranges=entry.ranges, seed=entry.seed, runs=entry.runs, **told)
 
     def _located(self, file: str, result: VerifyResult) -> VerifyResult:
         """The result, with the node at which a file parts from another of the model's files, one that gives what was recorded."""

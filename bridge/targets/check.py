@@ -49,24 +49,35 @@ def _of_file(profile: Profile, known: Known) -> Iterator[Problem]:
     if profile.batch is not None:
         for info in known.model.graph.input:
             shape = known.shape(info.name)
-            if info.name not in known.constants and shape and isinstance(shape[0], int) and shape[0] != profile.batch:
+            if info.name in known.fed and shape and isinstance(shape[0], int) and shape[0] != profile.batch:
                 yield Problem(
                     info.name,
                     "input",
                     f"a batch of {shape[0]}, and {profile.name} takes {profile.batch} (--batch {profile.batch})",
                 )
-    for info in known.model.graph.input:
-        dtype = known.dtype(info.name)
-        if info.name not in known.constants and dtype in profile.inputs:
-            # bytes come from --uint8, or from a network that has them itself
-            instead = "leave out --uint8, or give the input as float32" if dtype == "uint8" else "give another dtype"
-            yield Problem(info.name, "input", f"{profile.name} takes no {dtype} inputs: {instead}")
+    for name in known.fed:
+        dtype = known.dtype(name)
+        if profile.refuses(dtype, "input") and not _only_cast(profile, known, name):
+            yield Problem(name, "input", f"{profile.name} takes no {dtype} inputs: {_instead(dtype)}")
     if profile.static:
         for info in known.model.graph.input:
             shape = known.shape(info.name)
-            if info.name not in known.constants and (shape is None or not all(isinstance(d, int) for d in shape)):
+            if info.name in known.fed and (shape is None or not all(isinstance(d, int) for d in shape)):
                 reason = f"size {list(shape or ())} is open; {profile.name} wants numbers: convert without --dynamic"
                 yield Problem(info.name, "input", reason)
+
+
+def _only_cast(profile: Profile, known: Known, name: str) -> bool:
+    """True for an input that nothing but Cast reads, on a target that has dtypes of its own there."""
+    readers = [n.op_type for n in _all_nodes(known.nodes) if name in n.input]
+    return profile.own_types and bool(readers) and set(readers) == {"Cast"}
+
+
+def _instead(dtype: str) -> str:
+    """Advice about an input of a dtype that is not taken."""
+    if dtype == "uint8":  # bytes come from --uint8, or from a network that has them itself
+        return "leave out --uint8, or give the input as float32"
+    return "give the input as float32" if "float" in dtype or dtype == "double" else "give another dtype"
 
 
 def _of_node(profile: Profile, known: Known, node: onnx.NodeProto) -> Iterator[str]:
@@ -101,9 +112,11 @@ def _of_node(profile: Profile, known: Known, node: onnx.NodeProto) -> Iterator[s
         if dtype in profile.types[kind]:
             yield f"{node.output[0]} is of {dtype}, for which {profile.name} has no {kind}"
     for name in (*node.input, *node.output):
-        dtype = known.dtype(name)
-        if dtype in profile.dtypes and not (profile.own_types and kind == "Cast" and name in known.ends):
-            yield f"{name} is of {dtype}, which {profile.name} has not"
+        dtype, place = known.dtype(name), known.place(name)
+        refused = profile.refuses(dtype, place)
+        # of an input that is said once, however many nodes read it
+        if refused and place != "input" and not (profile.own_types and kind == "Cast" and name in known.ends):
+            yield f"{name} is of {dtype}, which {refused}"
     for rule in profile.wrong:
         said = RULES[rule](known, node)
         if said:

@@ -28,6 +28,8 @@ class Known:
         self.stored = {i.name: i for i in graph.initializer}
         self.constants = {*self.stored, *constants}
         self.constants |= {o for n in self.nodes if n.op_type == "Constant" for o in n.output}
+        self.fed = [i.name for i in graph.input if i.name not in self.constants]
+        """The tensors that come from outside: what is stored may be listed as an input too."""
         self.ends = {i.name for i in (*graph.input, *graph.output)}
         """The tensors that come from outside and go there."""
         self.types: dict[str, int] = {n: i.data_type for n, i in self.stored.items()}
@@ -61,6 +63,12 @@ class Known:
     def dtype(self, name: str) -> str:
         """The name of a tensor's dtype as ONNX has it, in small letters: float, int64, ...; undefined where it is not known."""
         return onnx.TensorProto.DataType.Name(self.types.get(name, 0)).lower()
+
+    def place(self, name: str) -> str:
+        """The place of a tensor, as profiles have them."""
+        if name in self.constants:
+            return "stored"
+        return "input" if name in self.fed else "output" if name in self.ends else "inside"
 
     def is_whole(self, name: str) -> bool:
         """True for a tensor of integers."""

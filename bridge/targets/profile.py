@@ -24,6 +24,8 @@ else:
     import tomli as tomllib
 
 FOLDER = Path(__file__).parent / "profiles"
+PLACES = {"input": "as an input", "stored": "as a constant", "inside": "inside", "output": "as an output"}
+"""Places of a tensor: fed, stored, computed, computed and given; each with words."""
 ADDED = ("also_accepts", "also_lacks", "also_quirks")
 """Keys whose entries follow those of the field that they are called after."""
 
@@ -50,10 +52,9 @@ class Profile:
     """Operators that it has not, or gets wrong."""
     forms: Mapping[str, Any] = field(default_factory=dict)
     """Forms that files for it are written in: fields of converters.forms.Forms."""
-    dtypes: tuple[str, ...] = ()
-    """The dtypes that it cannot have in a graph; with own_types a Cast at its ends may."""
-    inputs: tuple[str, ...] = ()
-    """The dtypes that inputs of the file cannot have."""
+    dtypes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By place of a tensor (PLACES) the dtypes that it cannot have there; a list is of all places. With own_types a Cast at an end
+    may."""
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By operator the dtypes that its first output cannot have."""
     static: bool = False
@@ -103,6 +104,14 @@ class Profile:
         first, beyond = map(_numbers, self.releases)
         return (not first or _numbers(version) >= first) and (not beyond or _numbers(version) < beyond)
 
+    def refuses(self, dtype: str, place: str) -> str:
+        """Words for a dtype that tensors at a place cannot have; empty for one that they can."""
+        if dtype not in self.dtypes.get(place, ()):
+            return ""
+        taken = [words for other, words in PLACES.items() if dtype not in self.dtypes.get(other, ())]
+        where = " or ".join([", ".join(taken[:-1]), *taken[-1:]] if taken[1:] else taken)
+        return f"{self.name} has {where} alone" if where else f"{self.name} has not"
+
     def operator(self, name: str) -> bool:
         """True for an operator that it has."""
         return name not in self.lacks and (self.accepts is None or name in self.accepts)
@@ -138,6 +147,8 @@ def _profile(name: str, common: Mapping[str, Any], own: Mapping[str, Any]) -> Pr
     for key in ADDED:
         field = key.removeprefix("also_")
         told[field] = [*(told.get(field) or ()), *common.get(key, ()), *own.get(key, ())] or told.get(field)
+    if isinstance(refused := told.get("dtypes"), list):
+        told["dtypes"] = dict.fromkeys(PLACES, refused)
     return Profile(name=name, **{k: _frozen(v) for k, v in told.items() if v is not None})
 
 

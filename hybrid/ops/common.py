@@ -127,7 +127,7 @@ def highest(dtype: np.dtype) -> Any:
 
 def largest(dtype: np.dtype) -> float:
     """The greatest finite number of a dtype of floats, bfloat16 included."""
-    if dtype.isbuiltin == 1:
+    if issubclass(dtype.type, np.floating):  # in whichever order of bytes
         return float(np.finfo(dtype).max)
     import ml_dtypes
 

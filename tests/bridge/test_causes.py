@@ -68,6 +68,32 @@ def test_what_differs_elsewhere_is_told_where_nothing_does_at_the_node() -> None
     assert causes(a, a, ["relu"]) == {}
 
 
+@pytest.mark.parametrize("variant", ["plain", "renamed"])
+def test_slices_in_each_others_place_are_told_as_outputs(variant: str) -> None:
+    """Nodes of one operator that differ by attributes alone, whose outputs keep their names: each of them is right by itself."""
+
+    def sliced(crossed: bool) -> onnx.ModelProto:
+        names = ("two", "one") if crossed else ("one", "two")
+        ends = [numpy_helper.from_array(np.array([n]), f"at{n}") for n in range(3)]
+        nodes = [helper.make_node("MatMul", ["x", "weight"], ["layer"], "layer")]
+        nodes += [
+            helper.make_node("Slice", ["layer", f"at{i}", f"at{i + 1}", "at1"], [names[i]], f"cut{i}") for i in range(2)
+        ]
+        graph = helper.make_graph(
+            nodes,
+            "g",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 6])],
+            [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["N", 1]) for n in ("one", "two")],
+            [WEIGHTS[0], *ends],
+        )
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+    a, b = opened(sliced(False), VARIANTS[variant](sliced(True)))
+    found = causes(a, b, ["cut0", "cut1"])
+    want = ("output 0: two instead of one, which is output 1", "output 1: one instead of two, which is output 0")
+    assert {words for told in found.values() for words in told} == set(want)
+
+
 def test_outputs_in_each_others_place_are_told() -> None:
     result = bridge.verify(network(), network(crossed=True), inputs=X)
     assert result.verdict == "not equivalent"

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 import hybrid as mx
-from bridge.cli import app
-from bridge.command.shell import Older
+from bridge.cli import COMMANDS, app, command
+from bridge.older import Older
 from tests.models.networks import FOLDER, networks
 
 NETWORK = next(n for n in networks() if n.name == "lenet")
@@ -274,12 +274,12 @@ def test_an_error_says_that_an_older_file_is_still_there(net: Path, tmp_path: Pa
         1: ("convert", net, "-o", tmp_path / "x", *sizes, "--atol", "0", "--rtol", "1e-12"),
         2: ("convert", tmp_path / "nothing", "-o", target),  # of which not even the model is opened
     }
-    for code, command in wrong.items():
-        assert "is as it was" not in call(*command, code=code).stderr
+    for code, line in wrong.items():
+        assert "is as it was" not in call(*line, code=code).stderr
     target.write_bytes(b"older")
-    for code, command in wrong.items():
-        assert call(*command, code=code).stderr.splitlines()[-1] == f"{target}, which was there, is as it was"
-        told = json.loads(call(*command, "--json", code=code).stdout)
+    for code, line in wrong.items():
+        assert call(*line, code=code).stderr.splitlines()[-1] == f"{target}, which was there, is as it was"
+        told = json.loads(call(*line, "--json", code=code).stdout)
         assert told["kept"] == [str(target)]
         assert target.read_bytes() == b"older"
     beside = tmp_path / "x.onnx.data"
@@ -291,15 +291,72 @@ def test_an_error_says_that_an_older_file_is_still_there(net: Path, tmp_path: Pa
 
 
 def test_a_file_that_was_written_over_is_not_as_it_was(tmp_path: Path) -> None:
-    older, places = Older(), [tmp_path / name for name in ("a", "b", "c", "d")]
+    full, places = tmp_path / "full", [tmp_path / name for name in ("a", "b", "c", "d")]
     for place in places[:3]:
         place.write_bytes(b"older")
-    older.note(*places, tmp_path)
+    for folder in (full, tmp_path / "empty"):
+        folder.mkdir()
+    (full / "one").write_bytes(b"older")
+    older = Older(*places, None, tmp_path, full, tmp_path / "empty")
     (tmp_path / "new").write_bytes(b"newer")
     (tmp_path / "new").replace(places[1])
     places[2].unlink()
     places[3].write_bytes(b"newer")
-    assert older.kept == [str(places[0])]
+    older.note(*places[:3], places[3])  # what is noted first counts
+    assert older.kept == [str(places[0]), str(full), str(places[3])]
+    (full / "two").write_bytes(b"newer")
+    assert older.kept == [str(places[0]), str(places[3])]
+
+
+WRITTEN = ("output", "place", "repro", "junit_to")
+"""Parameters that name what is written. A report is written after an error too."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_says_which_older_files_are_still_there(name: str, tmp_path: Path) -> None:
+    """Whatever it writes to, when not even its model is opened."""
+    there = []
+    line: list[object] = [name]
+    for parameter in command(name).params:
+        file = tmp_path / f"{parameter.name}.npz"
+        if parameter.name in WRITTEN:
+            file = file if parameter.name != "output" or name != "import" else tmp_path / "output-symbol.json"
+            file.write_bytes(b"older")
+            there.append(str(file))
+            given = tmp_path / "output" if file.suffix == ".json" else file
+            line += [given] if parameter.param_type_name == "argument" else [parameter.opts[0], given]
+        elif parameter.required or (parameter.param_type_name == "argument" and parameter.name in ("model", "where")):
+            line.append(tmp_path / "nothing")
+    if not there:
+        assert name in ("diff", "matrix", "targets", "inspect", "bench")
+        return
+    assert json.loads(call(*line, "--json", code=2).stdout)["kept"] == there
+    said = call(*line, code=2).stderr.splitlines()
+    assert said[-len(there) :] == [f"{file}, which was there, is as it was" for file in there]
+
+
+def test_what_is_written_by_default_is_noted_too(net: Path) -> None:
+    """Beside a model that does not open, or that takes other sizes."""
+    there = {
+        n: net.with_name(f"model.{end}") for n, end in (("convert", "onnx"), ("record", "npz"), ("compile", "gluonnx"))
+    }
+    for file in there.values():
+        file.write_bytes(b"older")
+    for cut in (False, True):
+        if cut:
+            net.with_name("model-symbol.json").write_bytes(b"{")
+        for name, file in there.items():
+            told = call(name, net, "--input", "data:1,7,1,1", "--json", code=2).stdout
+            assert json.loads(told)["kept"] == [str(file)], name
+
+
+def test_of_many_models_those_that_fail_say_what_is_still_there(net: Path, tmp_path: Path) -> None:
+    out, models = tmp_path / "out", tmp_path / "models.txt"
+    out.mkdir()
+    (out / "model.onnx").write_bytes(b"older")
+    models.write_text(f"{net} --input data:1,7,1,1\n")
+    said = call("convert", models, "-o", out, code=2).stdout
+    assert f"{out / 'model.onnx'}, which was there, is as it was" in said
 
 
 def test_seeds_are_of_any_size(net: Path, tmp_path: Path) -> None:
@@ -313,3 +370,65 @@ def test_seeds_are_of_any_size(net: Path, tmp_path: Path) -> None:
     assert (
         "0" in call("convert", net, "-o", tmp_path / "x.onnx", "--input", f"data:{SHAPE}", "--seed", -1, code=2).stderr
     )
+
+
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize("name", ["", ".", LONG, f"{LONG}.txt"])
+@pytest.mark.parametrize("command_line", [
+    ["convert", "NAME"], ["convert", "NET", "-o", "NAME"], ["import", "NAME"], ["import", "FILE", "-o", "NAME"],
+    ["inspect", "NAME"], ["run", "NET", "--inputs", "NAME"], ["record", "NET", "-o", "NAME"], ["record", "NAME"],
+    ["compile", "NET", "-o", "NAME"], ["compile", "NAME"], ["deploy", "NAME", "out", "--to", "python"], ["check", "NAME"],
+    ["diff", "NAME", "NET"], ["verify", "NET", "--expected", "NAME"], ["convert", "NET", "--quantize", "NAME"],
+], ids=" ".join)  # fmt: skip
+def test_names_that_no_system_takes_are_errors_like_others(
+    command_line: list[str], name: str, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    words = {"NAME": name, "NET": str(net), "FILE": str(FOLDER.parent / "onnx" / "nothing.onnx")}
+    said = call(*(words.get(w, w) for w in command_line), code=2).stderr
+    assert said.startswith("error: ") and "Traceback" not in said
+
+
+def test_what_would_say_nothing_is_refused(net: Path, tmp_path: Path) -> None:
+    """Bounds that nothing is below, draws beside numbers that are given, arrays of no numbers, folders and devices for files."""
+    np.savez(tmp_path / "zero.npz", data=np.zeros((0, 1, 28, 28), np.float32))
+    np.savez(tmp_path / "other.npz", dat=np.zeros((1, 1, 28, 28), np.float32))
+    sizes = ("--input", f"data:{SHAPE}")
+    for line, said in (
+        (("convert", net, *sizes, "--quantize", "drawn", "--least", "nan"), "least: got nan, wanted"),
+        (("record", net, "--inputs", tmp_path / "zero.npz", "--runs", "2"), "--runs 2: of inputs that are drawn"),
+        (("convert", net, "--inputs", tmp_path / "zero.npz"), "got shape (0, 1, 28, 28), wanted sizes of 1 or more"),
+        (("convert", net, "--quantize", tmp_path / "other.npz"), "other.npz: no input dat; there are data"),
+        (("convert", net, "--inputs", tmp_path), f"{tmp_path}: a folder; wanted an .npz"),
+        (("convert", net, *sizes, "-o", "/dev/null"), "/dev/null: a device or a pipe"),
+        (("import", net.with_name("nothing.onnx"), "-o", "."), ".: a folder; give the prefix of the files to write"),
+    ):
+        assert said in call(*line, code=2).stderr
+
+
+@pytest.mark.parametrize("options", [["--quantize", "drawn"], ["--fp16"], []], ids=str)
+def test_no_note_is_said_twice(options: list[str], net: Path, tmp_path: Path) -> None:
+    """On the terminal and in reports, where deploy's holds that of the conversion."""
+    array = np.random.default_rng(0).normal(size=[int(d) for d in SHAPE.split(",")]).astype(np.float32)
+    array[0, 0, 0, 0] = np.nan if not options else 0
+    np.savez(tmp_path / "x.npz", data=array)
+    report = tmp_path / "report.md"
+    for line in (
+        ("convert", net, "-o", tmp_path / "x.onnx", "-v"),
+        ("convert", net, "-o", tmp_path / "x.onnx"),
+        ("deploy", net, tmp_path / "out", "--to", "python", "--replace"),
+        *([("verify", net, tmp_path / "x.onnx")] if not options else []),
+    ):
+        extra = [] if line[0] == "verify" else options
+        fed = ("--input", f"data:{SHAPE}") if "drawn" in options else ("--inputs", tmp_path / "x.npz")
+        said = call(*line, *extra, *fed, "--report", report).stdout
+        assert ("note: " in said) == (options != ["--fp16"])
+        for text in (said, report.read_text()):
+            notes = [part for part in text.splitlines() if "note: " in part or "numbers: what comes" in part]
+            assert len(notes) == len(set(notes)), notes
+        told = json.loads(call(*line, *extra, *fed, "--json").stdout)
+        assert len(told["warnings"]) == len(set(told["warnings"]))
+        assert not set(told["warnings"]) & set((told.get("accuracy") or {"notes": ()})["notes"])

@@ -155,6 +155,12 @@ def test_a_closer_look_bears_whatever_arrays_hold() -> None:
     assert examine(np.array(["a"]), np.array(["b"])) is None
     assert examine(np.zeros(3), np.zeros(4)) is None
     assert examine(np.array(2.0), np.array(1.0)).where == "the one element"  # type: ignore[union-attr]
+    for low in (1.0, 3e38, 1e-45):  # no other number lies between these
+        near = np.float32([low, np.nextafter(np.float32(low), np.float32(np.inf)), np.nan])
+        seen = examine(near, near)
+        assert seen is not None and (seen.want[0], seen.want[-1], sum(seen.want)) == (1, 1, 2)
+    same = examine(np.array([1e300, np.nan]), np.array([1e300, np.nan]))
+    assert same is not None and sum(same.want) == 1
     huge = np.array([1e308, -1e308])
     assert sum(examine(huge, -huge).errors) == 0  # type: ignore[union-attr]  # the span is past float64
     flags = examine(np.array([True, False]), np.array([True, True]))

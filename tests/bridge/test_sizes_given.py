@@ -1,7 +1,9 @@
 """Sizes that a user gives: what is proposed in their place, and what is said of pictures that are too small."""
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,3 +91,116 @@ def test_a_size_that_nobody_gave_is_told_with_its_file(tmp_path: Path) -> None:
     assert "float32 1 x 1 x 28 x 28, as hyperparams.json says" in table
     assert not bridge.inspect(tmp_path, inputs={"data": (1, 1, 28, 28)}).sizes_from
     assert nodes(tmp_path).nodes[0]["outputs"]["convolution0_output"]["shape"] == [1, 6, 24, 24]
+
+
+# -- arrays that are given for another purpose -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def arrays(tmp_path: Path) -> Path:
+    """Six pictures for LeNet."""
+    np.savez(tmp_path / "six.npz", data=np.random.default_rng(0).normal(size=(6, 1, 28, 28)).astype(np.float32))
+    return tmp_path / "six.npz"
+
+
+@pytest.mark.parametrize(
+    ("options", "shape"),
+    [
+        (["convert", "-o", "OUT.onnx", "--quantize", "SIX"], [1, 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--fp16", "--examples", "SIX"], [1, 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--fp16", "--examples", "SIX", "--rename", "data=picture"], [1, 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--fp16", "--examples", "SIX", "--batch", "3"], [3, 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--quantize", "SIX", "--dynamic", "batch"], ["batch", 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--quantize", "SIX", "--input", "data:2,1,28,28"], [2, 1, 28, 28]),
+        (["convert", "-o", "OUT.onnx", "--also", "SIX"], [6, 1, 28, 28]),
+        (["deploy", "OUT", "--to", "python", "--quantize", "SIX"], [1, 1, 28, 28]),
+    ],
+)
+def test_arrays_given_tell_sizes_that_nothing_else_does(
+    options: list[str], shape: list[Any], arrays: Path, tmp_path: Path
+) -> None:
+    """Those of one example, or of further inputs; the file they are from is said."""
+    command, *rest = [o.replace("OUT", str(tmp_path / "out")).replace("SIX", str(arrays)) for o in options]
+    if "--rename" in options:
+        with np.load(arrays) as held:
+            held = dict(held)
+        np.savez(arrays, picture=held["data"])
+    done = CliRunner().invoke(app, [command, str(FOLDER / "lenet" / "model"), *rest, "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    (found,) = told["inputs"].values()
+    assert found["shape"] == shape
+    assert any("is from six.npz; --input gives another" in w for w in told["warnings"]) == ("--input" not in options)
+
+
+def test_sizes_that_the_model_or_a_file_tells_are_not_taken_from_arrays(tmp_path: Path) -> None:
+    fixed = mx.sym.FullyConnected(mx.sym.var("x", shape=(2, 4)), num_hidden=3, no_bias=True, name="fc")
+    weight = {"fc_weight": np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)}
+    given = np.random.default_rng(1).normal(size=(6, 4)).astype(np.float32)
+    found = bridge.convert_in(bridge.Half(data={"x": given}), fixed, weight)
+    assert found.inputs["x"]["shape"] == [2, 4] and not any("is from" in w for w in found.warnings)
+    free = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, no_bias=True, name="fc")
+    for data, shape in (({"x": given}, [1, 4]), ([{"x": given}, {"x": given}], [6, 4])):
+        found = bridge.convert_in(bridge.Half(data=data), free, weight)
+        assert found.inputs["x"]["shape"] == shape
+        assert any("is from examples; --input gives another" in w for w in found.warnings)
+    result = bridge.verify(*[bridge.open_model(free, weight)] * 2, also=[{"x": given}])
+    assert result.runs[0]["shapes"] == {"x": (6, 4)} and any("is from further inputs" in w for w in result.warnings)
+    with pytest.raises(bridge.BadInput, match="examples: no input y; there are x"):
+        bridge.convert_in(bridge.Half(data={"y": given}), free, weight)
+
+
+# -- sizes at which a network is another -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["convert", "NET", "-o", "OUT.onnx"],
+        ["convert", "NET", "-o", "OUT.onnx", "--dynamic", "data:2=height,3=width"],
+        ["deploy", "NET", "OUT", "--to", "python"],
+        ["verify", "NET", "NET"],
+        ["record", "NET", "-o", "OUT.npz"],
+        ["matrix", "NET"],
+        ["reduce", "NET", "NET", "-o", "OUT"],
+    ],
+    ids=" ".join,
+)
+def test_a_picture_of_one_place_is_refused_where_numbers_are_compared(line: list[str], tmp_path: Path) -> None:
+    """The weights around the middle of each window are multiplied by nothing but borders: any others would do."""
+    net = network(tmp_path)
+    words = [w.replace("NET", str(net)).replace("OUT", str(tmp_path / "out")) for w in line]
+    done = CliRunner().invoke(app, [*words, "--input", "data:1,3,1,1", "--json"])
+    assert done.exit_code == 2, done.output
+    told = json.loads(done.stdout)
+    assert "data (1, 3, 1, 1): all 3 convolutions see one place of it" in told["error"]
+    assert "(conv0 has a window of 3 x 3)" in told["error"] and "--input data:1,3,224,224" in told["error"]
+    assert told["see"].endswith("#one-place")
+    assert not (tmp_path / "out.onnx").exists()
+
+
+def test_inspect_notes_a_picture_of_one_place(tmp_path: Path) -> None:
+    found = bridge.inspect(network(tmp_path), inputs={"data": (1, 3, 1, 1)})
+    assert not found.problems and any("see one place of it" in w for w in found.warnings)
+    found = bridge.inspect(network(tmp_path), inputs={"data": (1, 3, 2, 2)})
+    assert [w for w in found.warnings if "less than one cell" in w] and not any(
+        "one place" in w for w in found.warnings
+    )
+    assert not bridge.inspect(network(tmp_path), inputs={"data": (1, 3, 32, 32)}).warnings
+
+
+def test_one_layer_or_windows_of_one_take_a_picture_of_one_place(tmp_path: Path) -> None:
+    """Somebody tries an operator, or the network is one of points."""
+    net = network(tmp_path, halvings=1)
+    assert bridge.convert(net, inputs={"data": (1, 3, 1, 1)}).verified
+    data, rng, weights = mx.sym.var("data"), np.random.default_rng(0), {}
+    for i in range(3):
+        data = mx.sym.Convolution(data, kernel=(1, 1), num_filter=3, no_bias=True, name=f"c{i}")
+        weights[f"c{i}_weight"] = rng.normal(size=(3, 3, 1, 1)).astype(np.float32)
+    assert bridge.verify(*[bridge.open_model(data, weights)] * 2, inputs={"data": (2, 3, 1, 1)}).verdict == "equivalent"
+
+
+def test_verify_notes_less_than_a_cell(tmp_path: Path) -> None:
+    net = network(tmp_path)
+    result = bridge.verify(net, net, inputs={"data": (1, 3, 2, 2)})
+    assert len([w for w in result.warnings if "less than one cell" in w]) == 1

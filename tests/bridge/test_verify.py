@@ -46,6 +46,31 @@ def test_given_inputs_are_used(converted: str) -> None:
     assert result.runs[0]["seed"] is None
 
 
+@pytest.mark.parametrize(("value", "told"), [(np.nan, "1 NaN"), (-np.inf, "1 infinite"), (0.0, "")])
+def test_numbers_that_are_none_are_told_wherever_they_are_given(value: float, told: str, tmp_path: Path) -> None:
+    """Beside another model, beside a recording, in a conversion, in a file on 8-bit integers: what follows from them is the same
+    on both sides, whatever these do."""
+    x, weight = mx.sym.var("x"), np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    net = bridge.open_model(mx.sym.FullyConnected(x, num_hidden=3, no_bias=True, name="fc"), {"fc_weight": weight})
+    array = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
+    array[1, 2] = value
+    np.savez(tmp_path / "x.npz", x=array)
+    words = f"input x ({{}}) holds {told} of 20 numbers: what comes of these says nothing of the models"
+    bridge.convert(net, inputs={"x": (5, 4)}, output=tmp_path / "net.onnx")
+    bridge.convert_in(bridge.Quantized(), net, inputs={"x": (5, 4)}, output=tmp_path / "int8.onnx")
+    bridge.record(net, {"x": array}, tmp_path / "truth.npz")
+    for found, origin in (
+        (bridge.verify(net, tmp_path / "net.onnx", inputs=tmp_path / "x.npz"), "from x.npz"),
+        (bridge.verify(net, tmp_path / "net.onnx", inputs={"x": array}), "given"),
+        (bridge.verify(net, expected=tmp_path / "truth.npz"), ""),
+        (bridge.convert(net, inputs={"x": array}), "given"),
+        (bridge.verify(net, tmp_path / "int8.onnx", inputs={"x": array}, tolerance=None), "given"),
+    ):
+        said = [w for w in found.warnings if "numbers: what comes of these" in w]
+        assert len(said) == bool(told)
+        assert not told or not origin or said == [words.format(origin)]
+
+
 def changed_weight(path: str, factor: float) -> tuple[onnx.ModelProto, str]:
     """The model with the second weight scaled, and the name of the node that uses it."""
     model = onnx.load(path)

@@ -4,9 +4,11 @@ import multiprocessing
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
+from bridge.cli import COMMANDS, app, command
 from hybrid import autograd, gluon, nd
 from tests.models.networks import Network, agree, networks
 
@@ -39,6 +41,41 @@ def test_converts_and_agrees(network: Network, tmp_path) -> None:
         used = {k: v for k, v in inputs.items() if k in result.inputs}
         agree(bridge.run(network.prefix, inputs), outputs, network.limit)
         agree(bridge.run(target, used), outputs, network.limit)
+
+
+SHORT = {"convert": ("-o", "-v"), **dict.fromkeys(("import", "reduce", "record", "run", "compile"), ("-o",))}
+"""Short options of commands."""
+PLACES = {
+    "convert": ["symbol", "params"],
+    "import": ["model"],
+    "deploy": ["model", "place", "params"],
+    "verify": ["a", "b"],
+    "record": ["model", "params"],
+    "check": ["where", "only"],
+    "diff": ["a", "b"],
+    "reduce": ["a", "b"],
+    "matrix": ["models"],
+    "targets": ["name"],
+    "inspect": ["model", "params"],
+    "run": ["model", "params"],
+    "compile": ["model", "params"],
+    "bench": ["models"],
+}
+"""Arguments of commands, which stand on a command line without a name, in order."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_line_is_as_it_is_declared(name: str) -> None:
+    """Whatever this Python makes of annotations, and this typer and click of what is declared by them."""
+    found = command(name).params
+    told = [p for p in found if p.name not in ("help", "install_completion", "show_completion")]
+    assert [p.name for p in told if p.param_type_name == "argument"] == PLACES[name]
+    short = {o for p in told for o in p.opts if p.param_type_name == "option" and not o.startswith("--")}
+    assert short == {*SHORT.get(name, ())}
+    assert [p.name for p in told if not p.help] == []
+    for option in sorted(short - {"-v"}):  # they are taken, whatever is wrong with the rest
+        said = CliRunner().invoke(app, [name, "nothing.onnx", *["nothing.onnx"] * (name == "reduce"), option, "x"])
+        assert said.exit_code == 2 and "nothing.onnx: no such file" in said.output, said.output
 
 
 def test_params_survive(tmp_path) -> None:

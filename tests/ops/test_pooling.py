@@ -1,5 +1,7 @@
 """Pooling's gradients against their definition, written as plainly as can be, over random geometries."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from hybrid.core.examples import Maker
 from hybrid.core.op import REGISTRY
 from hybrid.ops import pooling
+from hybrid.ops.common import largest
 from tests.grouped import run
 from tests.table.test_gradients import check_second_derivatives
 
@@ -126,3 +129,14 @@ def test_pieces_of_many_planes_are_those_of_all_at_once(name, monkeypatch):
     monkeypatch.setattr(pooling, "PIECE", 1)
     for got, want in zip(found(), whole, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(
+    "known", [np.dtype("float32", metadata={"from": "a file"}), np.dtype("float32").newbyteorder("<")]
+)
+def test_where_a_maximum_begins_is_known_of_every_dtype_of_numpys(
+    known: np.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one that is not the very object that NumPy names so too: ml_dtypes, which may not be there, is for others."""
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    assert largest(known) == np.finfo(np.float32).max

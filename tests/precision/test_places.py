@@ -112,10 +112,11 @@ def test_rules_for_one_output() -> None:
         assert compared([whole], [right], [got])[1] == good
 
 
+@pytest.mark.parametrize("target", ["tensorrt-7", "tensorrt-8"])
 @pytest.mark.parametrize("precision", [bridge.Quantized(), bridge.Quantized(activations="uint8", weights="int7")])
-def test_tensorrt_gets_integers_that_it_reads(precision: bridge.Quantized, tmp_path: Path) -> None:
+def test_tensorrt_gets_integers_that_it_reads(precision: bridge.Quantized, target: str, tmp_path: Path) -> None:
     """int8 with zero points of 0, and biases as floats, as onnx-tensorrt's table says."""
-    found = made(precision, tmp_path / "net.onnx", "tensorrt-8")
+    found = made(precision, tmp_path / "net.onnx", target)
     assert [o.verdict for o in found.targets] == ["fits"]
     model = onnx.load(tmp_path / "net.onnx")
     stored = {i.name: onnx.numpy_helper.to_array(i) for i in model.graph.initializer}
@@ -126,4 +127,4 @@ def test_tensorrt_gets_integers_that_it_reads(precision: bridge.Quantized, tmp_p
         assert (zero.dtype, zero.any()) == (np.int8, False), node.name
     others = made(bridge.Quantized(), tmp_path / "other.onnx")  # the same for any engine
     assert others.accuracy.calibration["activations"] == "uint8"
-    assert bridge.verify_targets(tmp_path / "other.onnx", ["tensorrt-8"]).outcomes[0].verdict == "does not fit"
+    assert bridge.verify_targets(tmp_path / "other.onnx", [target]).outcomes[0].verdict == "does not fit"

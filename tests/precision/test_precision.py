@@ -12,7 +12,7 @@ import bridge
 import hybrid as mx
 from bridge.cli import app
 from bridge.precision.accuracy import top
-from bridge.precision.examples import Examples, check_calibration
+from bridge.precision.examples import Examples, check_examples
 from bridge.precision.job import TooInexact
 from bridge.troubles import trouble_of
 from converters.forms import Forms
@@ -403,11 +403,22 @@ def test_calibration_that_tells_nothing_is_refused(change, told: str, tmp_path) 
     assert trouble_of(caught.value).anchor == "calibration"
 
 
+def test_examples_of_float16_may_be_infinite_or_the_same_and_not_nan(tmp_path) -> None:
+    """As a mask is, and of NaN both files make NaN."""
+    prefix = saved(tmp_path)
+    array = np.random.default_rng(1).standard_normal((4, *SHAPE[1:])).astype(np.float32)
+    array[0, 0, 0, 0] = np.nan
+    with pytest.raises(bridge.BadInput, match=r"examples: data of .* holds 1 of 1200 numbers that are NaN, wanted"):
+        bridge.convert_in(bridge.Half(data={"data": array}), prefix, inputs={"data": SHAPE})
+    for plain in (np.float32([1, 1]), np.float32([1, np.inf])):
+        check_examples(Examples([{"data": plain}], "arrays given"), False)
+
+
 def test_one_input_may_be_the_same_throughout(tmp_path) -> None:
     """States that a sequence begins with are zeros."""
-    check_calibration(Examples([{"data": np.float32([1, 2]), "state": np.zeros(4, np.float32)}], "arrays given"))
+    check_examples(Examples([{"data": np.float32([1, 2]), "state": np.zeros(4, np.float32)}], "arrays given"), True)
     with pytest.raises(bridge.BadInput, match="data is 1 throughout, state is 0 throughout"):
-        check_calibration(Examples([{"data": np.float32([1, 1]), "state": np.zeros(4, np.float32)}], "arrays given"))
+        check_examples(Examples([{"data": np.float32([1, 1]), "state": np.zeros(4, np.float32)}], "arrays given"), True)
 
 
 def quantized_by_command(tmp_path, *options: str):

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 from bridge.paths import BadInput
 from bridge.targets.check import problems
 from bridge.targets.place import variable_of
-from bridge.targets.profile import Profile, profile_of, profiles, profiles_of
+from bridge.targets.profile import PLACES, Profile, profile_of, profiles, profiles_of
 from bridge.targets.rules import RULES
 from bridge.targets.writing import written_for
 from converters.forms import USUAL, Forms
@@ -52,7 +52,8 @@ def test_well_formed(profile: Profile) -> None:
         assert variadic or max(places) < len(inputs), operator
     assert set(profile.forms) <= {f.name for f in fields(Forms)}
     assert set(profile.wrong) <= set(RULES)
-    assert {d.upper() for d in (*profile.dtypes, *profile.inputs)} <= set(TensorProto.DataType.keys())
+    assert set(profile.dtypes) <= set(PLACES)
+    assert {d.upper() for dtypes in profile.dtypes.values() for d in dtypes} <= set(TensorProto.DataType.keys())
     assert profile.rounding is None or 0 < profile.rounding <= 5e-3
     assert profile.as_forms() == replace(USUAL, **profile.forms)
 
@@ -118,6 +119,11 @@ def node(kind: str, *inputs: str, **attributes: Any) -> onnx.NodeProto:
 
 def reasons(target: str, made: onnx.ModelProto) -> list[str]:
     return [f"{p.node} {p.operator}: {p.reason}" for p in problems(profile_of(target), made)]
+
+
+def of_tensors(target: str, made: onnx.ModelProto) -> list[str]:
+    """Those that are not about the file's versions."""
+    return [r for r in reasons(target, made) if not r.startswith("the file ")]
 
 
 def test_what_fits_has_no_problem() -> None:
@@ -264,6 +270,39 @@ def test_tensorrt_takes_bytes_from_8_5_on(target: str, taken: bool) -> None:
         "g (float[1,4] a, uint8[4] k) => (float[1,4] y) { c = Cast<to=1>(k) y = Mul(a, c) }", 11, k=np.uint8([1] * 4)
     )
     assert reasons(target, stored) == [], "what is stored is no input, though the list of inputs has it"
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype", "inside", "output"),
+    [
+        ("tensorrt-7", "uint8", "tensorrt-7 has as a constant alone", "tensorrt-7 has as a constant alone"),
+        ("tensorrt-8", "uint8", "tensorrt-8 has as an input, as a constant or as an output alone", ""),
+        ("tensorrt-10", "uint8", "tensorrt-10 has as an input, as a constant or as an output alone", ""),
+        ("tensorrt-8", "int16", "tensorrt-8 has not", "tensorrt-8 has not"),
+        ("tensorrt-7", "int32", "", ""),
+        ("coreml", "float16", "coreml has not", "coreml has not"),
+        ("onnxruntime", "uint8", "", ""),
+    ],
+)
+def test_a_dtype_is_refused_wherever_a_target_lacks_it(target: str, dtype: str, inside: str, output: str) -> None:
+    """Of what nodes compute too, and not of inputs alone."""
+    code = getattr(TensorProto, dtype.upper())
+    text = f"g (float[1,4] data) => (float[1,4] y) {{ c = Cast<to={code}>(data) y = Cast<to=1>(c) }}"
+    assert of_tensors(target, graph(text, 11)) == [f"{n} Cast: c is of {dtype}, which {inside}" for n in "cy" if inside]
+    text = f"g (float[1,4] data) => ({dtype}[1,4] y) {{ y = Cast<to={code}>(data) }}"
+    assert of_tensors(target, graph(text, 11)) == ([f"y Cast: y is of {dtype}, which {output}"] if output else [])
+
+
+def test_an_input_of_a_dtype_that_is_lacking_is_told_once() -> None:
+    text = "g (float16[1,4] x) => (float[1,4] y) { a = Cast<to=1>(x) b = Cast<to=1>(x) y = Add(a, b) }"
+    assert of_tensors("coreml", graph(text, 11)) == [
+        "x input: coreml takes no float16 inputs: give the input as float32"
+    ]
+    assert of_tensors("opencv-4.6", graph(text, 11)) == [], "which casts at the ends by itself"
+    both = text.replace("y = Add", "d = Neg(x) y = Add")
+    assert [r for r in of_tensors("opencv-4.6", graph(both, 11)) if "input:" in r] == [
+        "x input: opencv-4.6 takes no float16 inputs: give the input as float32"
+    ]
 
 
 def test_a_node_called_as_a_word_of_python_is_no_module_of_pytorch() -> None:
