@@ -35,7 +35,7 @@ from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
 from .scripts.plain_draws import MADE_UP
 
 FUSED = (Activation, LeakyReLU, Clip, BatchNorm)
-"""What MXNet fuses with the convolution before it."""
+"""Operators that MXNet fuses with the convolution before them."""
 ROUNDING = "rounding"
 """Settles outputs that rounding alone decides."""
 VERDICTS = ("equivalent", "says little", "not equivalent")

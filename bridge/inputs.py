@@ -287,7 +287,7 @@ def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> np.
 
 
 TEXT = re.compile(rb"\x93NUMPY.{4,6}\{'descr': '[<>|=]?[US]\d+'", re.DOTALL)
-"""How an .npy file of text begins."""
+"""Beginning of an .npy file of text."""
 
 
 def _array(file: IO[bytes], size: int, what: str, path: Path) -> np.ndarray:

@@ -590,8 +590,8 @@ def _spreads(array: np.ndarray, shape: tuple[int, ...]) -> bool:
 
 
 def rounding_of_bounded(entry: Entry) -> float:
-    """What implementations of a function that is bounded by itself are off in float32, however small its results are; 0 where a
-    tensor is made by another."""
+    """Error in float32 of implementations of a function that is bounded by itself, however small its results are; 0 where a tensor
+    is made by another."""
     return FEW * epsilon(np.dtype(np.float32)) * entry.node.op.bound if entry.node.op is not None else 0.0
 
 

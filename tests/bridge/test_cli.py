@@ -328,7 +328,7 @@ def test_every_command_says_which_older_files_are_still_there(name: str, tmp_pat
         elif parameter.required or (parameter.param_type_name == "argument" and parameter.name in ("model", "where")):
             line.append(tmp_path / "nothing")
     if not there:
-        assert name in ("diff", "matrix", "targets", "inspect", "bench")
+        assert name in ("diff", "matrix", "targets", "inspect", "bench", "explain")
         return
     assert json.loads(call(*line, "--json", code=2).stdout)["kept"] == there
     said = call(*line, code=2).stderr.splitlines()

@@ -409,7 +409,7 @@ def test_outputs_alone_want_their_inputs(net: Path, tmp_path: Path) -> None:
 
 
 def test_inputs_and_outputs_by_their_names_alone(net: Path, tmp_path: Path) -> None:
-    """What ``np.savez`` of both makes, with no word on which is which."""
+    """An .npz that ``np.savez`` makes of both, with no word on which is which."""
     feeds, found = dict(np.load(LENET / "inputs.npz")), outputs_of(net)
     np.savez(tmp_path / "both.npz", **feeds, **found)
     result = bridge.verify(net, expected=tmp_path / "both.npz")

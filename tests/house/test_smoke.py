@@ -60,6 +60,7 @@ PLACES = {
     "run": ["model", "params"],
     "compile": ["model", "params"],
     "bench": ["models"],
+    "explain": ["name"],
 }
 """Arguments of commands, which stand on a command line without a name, in order."""
 
