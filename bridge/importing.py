@@ -36,7 +36,7 @@ from .faces.notebook import listener
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .job import Clock, Verified, check_target, publish
 from .judge import check
-from .models import ONNX, SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of, onnx_spec
+from .models import SYMBOL, SYMBOL_FILES, BadInput, Model, describe, names_of, onnx_spec, open_onnx
 from .paths import one_or_more
 from .recorded import Recording, load_recording
 from .renaming import new_node_names, rename_nodes
@@ -119,7 +119,7 @@ def import_onnx(
 ) -> ImportResult:
     """Read an ONNX model as a symbol with parameters and prove with onnxruntime that the numbers stayed.
 
-    model: a path, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and ``PREFIX-0000.params``, which appear only
+    model: a path (of an archive or a folder with one, too), bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and ``PREFIX-0000.params``, which appear only
     when both agree. inputs: an .npz, or a shape, array or Spec by name, where the model leaves sizes open or is to be read at
     others; axes that are open and not given are verified at two sizes that it runs with. dynamic: names of axes that are to be
     open, by input and axis. Constants that hold the file's own sizes are written anew (resizing.py), and samples of a batch
@@ -145,7 +145,7 @@ def import_onnx(
     tell = listener(progress)
     clock = Clock()
     tell("reading")
-    opened = ONNX.load(model)
+    opened = open_onnx(model)
     if isinstance(model, bytes) and opened.proto is not None:
         opened = replace(opened, name=opened.proto.graph.name or opened.name)
     prefix = None if output is None else Path(output)
@@ -224,7 +224,7 @@ def import_onnx(
         tell=tell,
         clock=clock,
     )
-    warnings = [*found.doubts, *(() if result is None else result.warnings)]
+    warnings = [*source.notes, *found.doubts, *(() if result is None else result.warnings)]
     declared = {} if opened.proto is None else {o.name: describe(onnx_spec(o)) for o in opened.proto.graph.output}
     return ImportResult(
         model=opened.name,

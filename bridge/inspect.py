@@ -356,6 +356,7 @@ def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
         classes=labels_of(proto),
         detections=tuple(rows_of(model)),
         read=model.read,
+        warnings=tuple(model.notes),
     )
 
 

@@ -386,10 +386,6 @@ class OnnxFormat:
             return Model(source.graph.name or "model", proto=source)
         if params is not None and not isinstance(source, bytes):
             raise BadInput(f"{source}: an ONNX file holds its parameters; do not give {params}")
-        if isinstance(source, str | os.PathLike) and os.path.isfile(source) and is_archive(Path(source)):
-            raise BadInput(
-                f"{source}: an archive, wanted an ONNX file; unpack it and give the file (convert takes archives with a symbol)"
-            )
         file = read_model(source)
         if isinstance(source, bytes):  # the whole message is what engines take
             return Model("model", proto=onnx.load_from_string(source), file=file)
@@ -451,6 +447,18 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
     raise BadInput(f"got {type(source).__name__}, wanted a path, a Symbol, a SymbolBlock or an ONNX ModelProto")
 
 
+def open_onnx(source: Any) -> Model:
+    """The ONNX model that open_model finds; a symbol is refused. Raises BadInput or hybrid's FormatError."""
+    model = open_model(source)
+    if not model.is_onnx:
+        raise BadInput(
+            f"{source}: an MXNet symbol already; import takes an ONNX file, convert makes one of this"
+            if isinstance(source, str | os.PathLike)
+            else f"got {type(source).__name__}, wanted an ONNX model: a path, bytes or a ModelProto"
+        )
+    return model
+
+
 def open_with(source: Any, params: Any) -> Model:
     """The model of one of several sources, with the parameters that are given for those of them that hold none."""
     return open_model(source, None if params is None or holds_parameters(source) else params)
@@ -478,7 +486,7 @@ def _from_archive(path: Path, params: Any, foreign: bool) -> Model:
         if inside.suffix == ".onnx":
             _unpack_weights(archive, inside)
             model = ONNX.load(inside, params)
-            return replace(model, name=name or model.name, archive=archive)
+            return replace(model, name=name or model.name, archive=archive, notes=(*model.notes, *archive.notes))
         if params is None:
             alone = sorted(inside.parent.glob("*.params"))
             params = newest_params(inside) or (alone[0] if len(alone) == 1 else None)

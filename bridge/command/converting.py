@@ -14,6 +14,7 @@ from .. import report
 from ..inputs import parse_dynamic
 from ..job import check_target
 from ..many.lists import is_list
+from ..models import SYMBOL_FILES, open_onnx
 from ..paths import BadInput
 from ..renaming import parse_renames
 from .conversion_options import Conversion, Rename, read_conversion
@@ -101,7 +102,7 @@ def _written(output: Path, external_data: bool | None) -> list[Path]:
 
 @grouped
 def import_(
-    model: Annotated[Path, typer.Argument(help="An ONNX file.")],
+    model: Annotated[Path, typer.Argument(help="An ONNX file, or an archive with one.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The prefix; by default the file's name, if nothing is there.")
     ] = None,
@@ -120,15 +121,10 @@ def import_(
     """Read an ONNX model as a symbol with parameters; the files appear only when both give the same numbers."""
     as_json, report_to = general.as_json, general.report_to
     with errors(as_json, report_to), progress(as_json) as tell:
-        opened = bridge.open_model(model)
-        if not opened.is_onnx:
-            raise BadInput(f"{model}: an MXNet symbol already; import takes an ONNX file, convert makes one of this")
+        opened = open_onnx(model)
         if output is None:
-            there = [
-                p
-                for p in (f"{model.with_suffix('')}-{end}" for end in ("symbol.json", "0000.params"))
-                if Path(p).exists()
-            ]
+            output = model.parent / opened.name
+            there = [p for p in (f"{output}{end}" for end in SYMBOL_FILES) if Path(p).exists()]
             if there:  # maybe what the ONNX file was converted from
                 raise BadInput(
                     f"{' and '.join(there)}: there already; give a prefix with -o, the same one to write over them"
@@ -136,8 +132,8 @@ def import_(
         ranges, given = feeding.ranges, read_inputs(opened, feeding.input, feeding.inputs)
         specs, pictures = read_images(opened, feeding.image, given, ranges)
         result = (bridge.import_widened if fp32 else bridge.import_onnx)(
-            model,
-            output=output if output is not None else model.with_suffix(""),
+            opened,
+            output=output,
             inputs=specs,
             dynamic=parse_dynamic(dynamic or ()),
             for_mxnet=for_mxnet,

@@ -22,7 +22,7 @@ from ..ir.infer import infer
 from ..ir.weights import WEIGHTS, weights_by_reader
 from ..ndarray import NDArray
 from ..symbol import Symbol
-from .base_parameter import ParameterError
+from .base_parameter import Fixed, Parameter, ParameterError
 from .hybrid_block import FORWARDS, HybridBlock
 from .nested import _flatten, _regroup
 from .parameter_dict import ParameterDict
@@ -84,15 +84,19 @@ class SymbolBlock(HybridBlock):
             found = self._params._find(node.name)
             if found is not None:  # shared: it knows better
                 continue
-            self._params.get(
+            state = graph.is_auxiliary(node)
+            kind = Fixed if _is_fixed(node) and not state else Parameter
+            made = kind(
                 node.name,
                 shape=spec.shape if is_known(spec.shape) else None,
                 dtype=np.float32 if spec.dtype is None else spec.dtype.type,
-                grad_req="null" if graph.is_auxiliary(node) or _is_fixed(node) or not _trains(spec.dtype) else "write",
+                grad_req="null" if state or _is_fixed(node) or not _trains(spec.dtype) else "write",
                 lr_mult=float(node.attrs.get("__lr_mult__", 1.0)),
                 wd_mult=float(node.attrs.get("__wd_mult__", 1.0)),
                 allow_deferred_init=True,
+                differentiable=not state,  # as BatchNorm's own: nobody means to decay running means
             )
+            self._params._put(made)
 
     def __repr__(self) -> str:
         variables, out = self._get_graph()
