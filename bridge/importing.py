@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -308,6 +308,10 @@ def _with_names(name: str, spec: Spec, taken: Names) -> Spec:
     return Spec(tuple(dims), spec.dtype)
 
 
+def _itself(model: Model) -> Model:
+    return model
+
+
 class _Witness(NamedTuple):
     """Somebody to compare an import with."""
 
@@ -316,6 +320,8 @@ class _Witness(NamedTuple):
     label: str
     named: bool = True
     """True when its tensors have the names of the original's."""
+    likewise: Callable[[Model], Model] = _itself
+    """Makes of the file at the sizes that it declares what the model is of the original."""
 
 
 @dataclass
@@ -347,11 +353,11 @@ class _Check:
         start = time.perf_counter()
         notes: list[str] = []
         failures: list[EngineError] = []
-        for engine, model, label, named in self._witnesses():
+        for engine, model, label, named, likewise in self._witnesses():
             try:
                 witness = engine(model, plain=True)
                 witness.open()
-                result = self._compare(witness, self.ours if named else replace(self.ours, names={}))
+                result = self._compare(witness, self.ours if named else replace(self.ours, names={}), likewise)
             except OutOfTime:  # onnx's evaluator, which has no limit, would not end either
                 raise
             except EngineError as error:
@@ -371,17 +377,19 @@ class _Check:
     def _witnesses(self) -> Iterator[_Witness]:
         found = self.found
         model, named, repaired = self.original, True, ""
+        likewise = _itself
         if not found.changes_numerics:
             exact = unsigned_of(model)
             if exact is not None:
                 label = f"{OnnxEngine.label} with unsigned weights (its products with signed ones saturate on this processor)"
-                yield _Witness(OnnxEngine, exact, label)
+                yield _Witness(OnnxEngine, exact, label, likewise=lambda m: unsigned_of(m) or m)
             yield _Witness(OnnxEngine, model, OnnxEngine.label)
             if found.opset < OLDEST and model.proto is not None:
                 with suppress(CannotUpgrade):
-                    model = Model(model.name, proto=upgraded(model.proto))
+                    likewise = _upgraded
+                    model = likewise(model)
                     repaired = f" on the model in the forms of opset {OLDEST}"
-                    yield _Witness(OnnxEngine, model, f"{OnnxEngine.label}{repaired}")
+                    yield _Witness(OnnxEngine, model, f"{OnnxEngine.label}{repaired}", likewise=likewise)
         if found.repairs:
             specs = {
                 n: Spec(("?",) * len(s.shape), s.dtype or found.inputs[n].dtype)
@@ -389,11 +397,11 @@ class _Check:
                 if s.shape
             }
             model, named = Model(self.original.name, proto=rebuild(found, specs=specs)), False
-            repaired = " on the repaired model"
-            yield _Witness(OnnxEngine, model, f"{OnnxEngine.label}{repaired}", named)
-        yield _Witness(ReferenceEngine, model, f"{ReferenceEngine.label}{repaired}", named)
+            repaired, likewise = " on the repaired model", _rebuilt
+            yield _Witness(OnnxEngine, model, f"{OnnxEngine.label}{repaired}", named, likewise)
+        yield _Witness(ReferenceEngine, model, f"{ReferenceEngine.label}{repaired}", named, likewise)
 
-    def _compare(self, witness: OnnxEngine, ours: Model) -> VerifyResult:
+    def _compare(self, witness: OnnxEngine, ours: Model, likewise: Callable[[Model], Model]) -> VerifyResult:
         """Raises BadInput when no sizes that were tried go together, EngineError when the witness does not run."""
         found, specs, arrays, seed = self.found, self.specs, self.arrays, self.seed
         native = NativeEngine(ours, dict.fromkeys(found.inputs))
@@ -441,7 +449,9 @@ class _Check:
                 if self.batches is None or not result.equivalent:
                     return result
                 self.tell("comparing samples of a batch with the file's own")
-                return with_warnings(result, self.batches.check(native, [c.feeds for c in first_cases], self.tolerance))
+                single = type(witness)(likewise(self.batches.model), plain=True)
+                told = self.batches.check(native, single, [c.feeds for c in first_cases], self.tolerance)
+                return with_warnings(result, told)
             except (EngineError, MXNetError) as error:
                 failures.append(error)
                 if not open_axes or isinstance(error, OutOfTime):
@@ -452,6 +462,15 @@ class _Check:
             f"the model leaves sizes open, and none of those that were tried go together ({failures[0]}); give them "
             "(--input NAME:D1,D2,...), give arrays (--inputs FILE.npz), or import without verification (--no-verify)"
         )
+
+
+def _upgraded(model: Model) -> Model:
+    assert model.proto is not None
+    return Model(model.name, proto=upgraded(model.proto if model.path is None else onnx.load(model.path)))
+
+
+def _rebuilt(model: Model) -> Model:
+    return Model(model.name, proto=rebuild(model.imported))
 
 
 def _holds_objects(kind: onnx.TypeProto) -> bool:

@@ -9,6 +9,7 @@ import onnx
 
 from hybrid.core.op import FAMILY, Spec, lookup
 from hybrid.core.shapes import UNKNOWN
+from hybrid.ir.declared import declare
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.creation import ShapeArray
 
@@ -137,6 +138,8 @@ class _Import(Importer):
         attrs = dtype_attribute(spec.dtype)
         if info.type.WhichOneof("value") not in (None, "tensor_type"):
             attrs[KIND] = text
+        else:
+            attrs |= declare(spec.shape)
         shape = known_dims(spec.shape)
         if shape and 0 not in (d for d in shape if d is not UNKNOWN):
             attrs["__shape__"] = str(tuple(0 if d is UNKNOWN else d for d in shape))
