@@ -14,6 +14,7 @@ import converters
 from converters.coverage import Row, rows
 from converters.export import least_opset, opsets_for, untranslatable
 from converters.onnx_types import dtype_of
+from converters.writer import Converted
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec, find
 from hybrid.core.shapes import UNKNOWN, is_known
@@ -42,7 +43,7 @@ from .opsets import check_opset, default_opset, newest
 from .pipeline.detections import rows_of
 from .pipeline.labels import labels_of
 from .provenance import read_facts
-from .settle import with_sizes_beside
+from .settle import with_axes, with_declared_axes, with_sizes_beside
 from .sharing import shared_weights
 
 
@@ -372,6 +373,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
     free, missing = split_inputs(model, specs)
     given = set(specs)
     specs = with_sizes_beside(model, specs, free)
+    open_axes = with_declared_axes(model, specs, {})
     ignored = set(label_names(graph))
     problems: Sequence[converters.Problem] = untranslatable(graph, opset)
     checked = "operators"
@@ -387,13 +389,27 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
     else:
         nodes = {n.name: n for n in graph.variables()}
         seen = {n: inferred.spec(Entry(nodes[n])) for n in free}
-        outputs = {e.name: describe(inferred.spec(e)) for e in graph.outputs}
-        if not missing and all(is_known(s.shape) for n, s in seen.items() if n not in ignored):
+        found = {e.name: inferred.spec(e) for e in graph.outputs}
+        sized, named = seen, seen
+        if open_axes.vary:  # what the model's own ONNX file leaves open has names
+            whole = model.infer(open_axes.specs)
+            sized = {n: whole.spec(Entry(nodes[n])) for n in free}
+            named = {n: with_axes(s, open_axes.dynamic.get(n, {})) for n, s in sized.items() if s.shape is not None}
+            seen = seen | {n: s for n, s in named.items() if n in open_axes.dynamic}
+        if not missing and all(is_known(s.shape) for n, s in sized.items() if n not in ignored):
             checked = "whole"
             problems = [converters.Problem(model.name, "", p) for p in check_sizes(graph, inferred)]
             if not problems:
-                problems, opset = _try(model, {n: s for n, s in seen.items() if n not in ignored}, asked, opset)
-            fallbacks = _fallbacks(model, seen)
+                made = _try(model, {n: s for n, s in named.items() if n not in ignored}, asked)
+                if isinstance(made, Converted):
+                    opset = made.opset
+                    found = {
+                        n: _with_names(s, onnx_spec(o)) for (n, s), o in zip(found.items(), made.model.graph.output)
+                    }
+                else:
+                    problems = made
+            fallbacks = _fallbacks(model, sized)
+        outputs = {n: describe(s) for n, s in found.items()}
     return InspectResult(
         model=model.name,
         kind="symbol",
@@ -420,14 +436,18 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
     )
 
 
-def _try(
-    model: Model, specs: dict[str, Spec], asked: int | str | None, opset: int
-) -> tuple[Sequence[converters.Problem], int]:
-    """The problems, and the opset that is written; ``opset`` where none is."""
+def _with_names(spec: Spec, written: Spec) -> Spec:
+    """What is inferred of an output, with names for sizes that vary, as a file has them."""
+    if spec.shape is None or written.shape is None or len(spec.shape) != len(written.shape):
+        return spec
+    return Spec(tuple(w if d is UNKNOWN and w != "?" else d for d, w in zip(spec.shape, written.shape)), spec.dtype)
+
+
+def _try(model: Model, specs: dict[str, Spec], asked: int | str | None) -> Converted | Sequence[converters.Problem]:
+    """The model in ONNX, or the problems."""
     try:
-        made = ONNX.translated(model, inputs=specs, opset=asked, default=default_opset(), newest=newest())
+        return ONNX.translated(model, inputs=specs, opset=asked, default=default_opset(), newest=newest())
     except converters.UnsupportedModel as error:
-        return error.problems, opset
+        return error.problems
     except converters.ConversionError as error:
-        return [converters.Problem(model.name, "", str(error))], opset
-    return (), made.opset
+        return [converters.Problem(model.name, "", str(error))]

@@ -35,6 +35,7 @@ from hybrid.ir import json as symbol_json
 from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import Inference, infer
+from hybrid.ir.weights import parameters_of
 from hybrid.passes.strip_labels import label_names, strip_labels
 
 from .archives import Unpacked, is_archive, sizes_beside
@@ -618,20 +619,13 @@ def names_to_fill(model: Model, named: Mapping[str, Any] | None = None) -> list[
 def split_inputs(model: Model, named: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """(inputs, missing parameters) among the variables that nothing fills.
 
-    A variable that stands where an operator takes a parameter (weight, bias, gamma, ...) is missing, unless the user
-    named it as an input; any other is an input."""
+    A variable that says that it is a parameter, or stands where an operator takes one (weight, bias, gamma, ...), is missing,
+    unless the user named it as an input; any other is an input."""
     assert model.graph is not None
-    readers = model.graph.uses()
-    nodes = {n.name: n for n in model.graph.variables()}
+    stored = parameters_of(model.graph)
     inputs, missing = [], []
     for name in model.variables():
-        roles = []
-        for reader, position in readers.get((id(nodes[name]), 0), ()):
-            assert reader.op is not None
-            roles.append(
-                position < len(reader.op.input_names()) and reader.op.input_names()[position] in reader.op.parameters
-            )
-        (missing if roles and all(roles) and name not in named else inputs).append(name)
+        (missing if name in stored and name not in named else inputs).append(name)
     return inputs, missing
 
 

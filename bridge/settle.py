@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import converters
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
+from hybrid.ir.declared import declared
 from hybrid.ir.graph import Entry, Node
 from hybrid.ops.elementwise import Elementwise
 from hybrid.passes.strip_labels import label_names
@@ -121,6 +123,91 @@ def with_sizes_beside(model: Model, specs: dict[str, Spec], free: list[str]) -> 
         if name in free and (name not in out or out[name].shape is None):
             out[name] = out[name]._replace(shape=shape) if name in out else Spec(shape)
     return out
+
+
+class Opened(NamedTuple):
+    """Inputs of an imported network with the axes that its ONNX model leaves open."""
+
+    specs: dict[str, Spec]
+    """With a size to verify at for each of them."""
+    dynamic: Mapping[str, Mapping[int, str]]
+    vary: tuple[str, ...] = ()
+    """Names of the axes that are open though nobody asked for it."""
+    fixing: str = ""
+    """Options that give them sizes."""
+
+    @property
+    def notes(self) -> list[str]:
+        """A remark on these axes."""
+        names = listed(dict.fromkeys(self.vary))
+        said = (
+            f"{names} may vary, as in the ONNX model that the symbol was imported from; {self.fixing} fixes the sizes"
+        )
+        return [said] if self.vary else []
+
+
+def with_declared_axes(
+    model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Mapping[int, str]], batch: int | str | None = None
+) -> Opened:
+    """The specs and open axes, with those that the variables of inputs declare whose shape nobody gives. batch: a size for the
+    first axis of all of them, or a name that somebody else gives to it."""
+    assert model.graph is not None
+    every = {n.name: sizes for n in model.graph.variables() if n.name not in model.params and (sizes := declared(n))}
+    asked = {n: d for n, d in every.items() if (n not in specs or specs[n].shape is None) and not _all_sizes(d)}
+    sizes: dict[str, int] = {}
+    labels: dict[str, str] = {}
+    for name, own in every.items():
+        labels |= {d: dynamic[name][a] for a, d in enumerate(own) if isinstance(d, str) and a in dynamic.get(name, {})}
+        given = specs[name].shape or () if name in specs else ()
+        sizes |= {d: size for d, size in zip(own, given) if isinstance(d, str) and isinstance(size, int)}
+    fixed = {*sizes} - {*labels}
+    out, axes = dict(specs), {n: dict(a) for n, a in dynamic.items()}
+    vary, fixing = [], []
+    for name, own in asked.items():
+        shape: MaybeShape = tuple(d if isinstance(d, int) else sizes.get(d, UNKNOWN) if d else UNKNOWN for d in own)
+        channels = _told_by_weights(model, name, own)
+        chosen = sizes_for(model, name, tuple(channels.get(a, d) for a, d in enumerate(shape)), out)
+        if not all(isinstance(d, int) for d in chosen):
+            return Opened(specs, dynamic)  # who settles the inputs says which are wanted
+        if isinstance(batch, int) and not isinstance(own[0], int):
+            chosen = (batch, *chosen[1:])
+        out[name] = Spec(chosen, out[name].dtype if name in out else None)
+        open_axes = {
+            axis: axes.get(name, {}).get(axis) or labels.get(label or "") or label or f"{name}_{axis}"
+            for axis, label in enumerate(own)
+            if not isinstance(label, int) and label not in fixed and axis not in channels and (axis or batch is None)
+        }
+        sizes |= {d: s for d, s in zip(own, chosen) if isinstance(d, str) and isinstance(s, int)}
+        if open_axes:
+            axes[name] = open_axes
+            vary += open_axes.values()
+            fixing.append(f"--input {name}:{','.join(map(str, chosen))}")
+    try:
+        model.infer(out)
+    except MXNetError:
+        return Opened(specs, dynamic)
+    return Opened(out, axes, tuple(vary), " ".join(fixing))
+
+
+def with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
+    """A spec of known sizes, with names in the place of those of some axes."""
+    assert spec.shape is not None
+    return Spec(tuple(axes.get(i, d) for i, d in enumerate(spec.shape)), spec.dtype)
+
+
+def _all_sizes(shape: Sequence[object]) -> bool:
+    return all(isinstance(d, int) for d in shape)
+
+
+def _told_by_weights(model: Model, name: str, sizes: Sequence[object]) -> dict[int, int]:
+    """Sizes of axes, other than the first, that are declared open and are as many as the first layer's weights take."""
+    layer = first_layer(model, name)
+    if layer is None or layer.op is None or layer.op.name == "Embedding":
+        return {}
+    known = _first_layer(model, name) or ()
+    if len(known) != len(sizes):
+        return {}
+    return {a: d for a, d in enumerate(known) if a and not isinstance(sizes[a], int) and isinstance(d, int)}
 
 
 def told_beside(model: Model, given: Container[str]) -> list[str]:

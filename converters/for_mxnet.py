@@ -21,7 +21,7 @@ from hybrid.ir.compose import composition, inline, is_pure
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import Inference, infer
 
-from .import_state import dtype_attribute
+from .import_state import parameter_attributes
 from .names import Names
 from .onnx_types import known_dims
 
@@ -184,8 +184,7 @@ class _Lowering:
     def _parameter(self, array: np.ndarray, name: str) -> Expression:
         name = self.names.unique(name)
         self.params[name] = array
-        attrs = {"__shape__": str(array.shape), **dtype_attribute(array.dtype)}
-        return Expression((Entry(Node(None, name, (), {**attrs, "__grad_req__": "null"})),))
+        return Expression((Entry(Node(None, name, (), parameter_attributes(array, trained=False))),))
 
     def _change(self, node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         op = node.op

@@ -14,7 +14,7 @@ from .frontend.brief import briefly
 from .frontend.drawing import Drawing, kind_of
 from .ir.graph import Entry
 from .ir.infer import infer
-from .ir.weights import weights_by_reader
+from .ir.weights import parameters_of, weights_by_reader
 from .symbol import Symbol
 
 _SIZES = Tuple(Int())
@@ -219,7 +219,8 @@ def plot_network(
     node_attrs : dict or None
         Graphviz attributes of all boxes, such as {"fixedsize": "false"}.
     hide_weights : bool
-        Leave variables out that are named as weights are.
+        Leave variables out that are named as weights are, as MXNet does, that say that they are parameters, as those of an
+        imported network do, or that operators take as parameters and as nothing else, whatever they are called.
     brief : bool
         For deep networks, and not in MXNet: a layer with what follows it in a row (BatchNorm, Activation) is one box, and of
         equal blocks in a row the first is drawn, with a box below that says how many more there are. What was joined is listed
@@ -270,11 +271,11 @@ def plot_network(
         box = {k: v for k, v in box.items() if k in (node_attrs or {}) or k not in ("fixedsize", "width", "height")}
     digraph = _digraph()
     dot: Any = Drawing(title) if brief or digraph is None else digraph(name=title, format=save_format)
-    hidden = set()
+    hidden, stored = set(), parameters_of(symbol.graph)
     for node in nodes:
         own = dict(box)
         if node["op"] == "null":
-            if node["name"].endswith(_WEIGHTS):
+            if node["name"].endswith(_WEIGHTS) or (hide_weights and node["name"] in stored):
                 # when they are not to be hidden, Graphviz makes a node where an arrow leads to one
                 if hide_weights:
                     hidden.add(node["name"])

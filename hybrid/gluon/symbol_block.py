@@ -19,7 +19,7 @@ from ..eager.faces import dressed
 from ..formats import pairs, params
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import infer
-from ..ir.weights import WEIGHTS, weights_by_reader
+from ..ir.weights import WEIGHTS, is_input, weights_by_reader
 from ..ndarray import NDArray
 from ..symbol import Symbol
 from .base_parameter import Fixed, Parameter, ParameterError
@@ -182,6 +182,9 @@ class SymbolBlock(HybridBlock):
         found = []
         for node in self.graph.arguments():
             if node.name not in self._params or node.name in there:
+                continue
+            if is_input(node):
+                found.append(node.name)
                 continue
             spec = declared.spec(Entry(node))
             slots = {r.op.input_names()[i] for r, i in readers.get((id(node), 0), ()) if r.op is not None}
