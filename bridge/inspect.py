@@ -20,6 +20,7 @@ from hybrid.core.op import Spec, find
 from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry
+from hybrid.ir.infer import Inference
 from hybrid.ops.absent import ABSENT
 from hybrid.passes.strip_labels import label_names
 
@@ -43,7 +44,7 @@ from .opsets import check_opset, default_opset, newest
 from .pipeline.detections import rows_of
 from .pipeline.labels import labels_of
 from .provenance import read_facts
-from .settle import with_axes, with_declared_axes, with_sizes_beside
+from .settle import example, with_axes, with_declared_axes, with_sizes_beside
 from .sharing import shared_weights
 
 
@@ -113,6 +114,10 @@ class InspectResult:
     sizes_from: Mapping[str, str] = field(default_factory=dict)
     """Files beside the symbol that tell the shapes of inputs which nobody gave, by the input."""
 
+    sizes_wanted: Mapping[str, str] = field(default_factory=dict)
+    """Sizes that would do for inputs of which nobody and nothing says them, as --input takes them: what the weights tell, and usual
+    ones."""
+
     read: tuple[str, ...] = ()
     """Files that the model was read from: the symbol (or an archive) and the parameters, or the ONNX file."""
 
@@ -159,6 +164,8 @@ class NodesResult:
     """node, operator, and outputs: shape and dtype by name, as far as they are known; parameters: how many numbers it reads as
     parameters (those that several nodes read are the first one's), and auxiliary: how many of them training only averages (running
     means and variances)."""
+    sizes_wanted: Mapping[str, str] = field(default_factory=dict)
+    """As those of InspectResult."""
 
     @property
     def parameters(self) -> int:
@@ -210,8 +217,10 @@ def _nodes(opened: Model, inputs: Inputs | None) -> NodesResult:
         return NodesResult(opened.name, tuple(found))
     assert opened.graph is not None
     given = as_specs(inputs)[0]
+    free = split_inputs(opened, given)[0]
+    specs = with_sizes_beside(opened, given, free)
     try:
-        inferred = opened.infer(with_sizes_beside(opened, given, split_inputs(opened, given)[0]))
+        inferred = opened.infer(specs)
     except MXNetError:
         inferred = None
     left = {name: array.size for name, array in opened.params.items()}
@@ -220,14 +229,25 @@ def _nodes(opened: Model, inputs: Inputs | None) -> NodesResult:
     for node in opened.graph.nodes:
         if node.op is not None:
             entries = [Entry(node, i) for i in range(node.num_visible_outputs)]
-            specs = {e.name: describe(Spec() if inferred is None else inferred.spec(e)) for e in entries}
+            shown = {e.name: describe(Spec() if inferred is None else inferred.spec(e)) for e in entries}
             read = {e.node.name: left.pop(e.node.name, 0) for e in node.inputs if e.node.is_variable}
             counts = {
                 "parameters": sum(read.values()),
                 "auxiliary": sum(n for name, n in read.items() if name in averages),
             }
-            found.append({"node": node.name, "operator": node.op.name, **counts, "outputs": specs})
-    return NodesResult(opened.name, tuple(found))
+            found.append({"node": node.name, "operator": node.op.name, **counts, "outputs": shown})
+    return NodesResult(opened.name, tuple(found), {} if inferred is None else _sizes_wanted(opened, specs, free, inferred))
+
+
+def _sizes_wanted(model: Model, specs: dict[str, Spec], free: Sequence[str], inferred: Inference) -> dict[str, str]:
+    """Sizes that would do for inputs whose shapes are not known, labels aside."""
+    assert model.graph is not None
+    nodes = {n.name: n for n in model.graph.variables()}
+    ignored = set(label_names(model.graph))
+    shapes = {n: inferred.spec(Entry(nodes[n])).shape for n in free if n not in ignored}
+    open_axes = with_declared_axes(model, specs, {}).dynamic
+    wanted = {n: s for n, s in shapes.items() if not is_known(s) and n not in open_axes}
+    return {n: example(model, n, s, specs) for n, s in wanted.items()}
 
 
 def _onnx_specs(proto: onnx.ModelProto) -> dict[str, Spec]:
@@ -379,7 +399,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
     checked = "operators"
     seen: dict[str, Spec] = dict(specs)
     outputs: dict[str, dict[str, Any]] = {e.name: describe(Spec(None)) for e in graph.outputs}
-    fallbacks = None
+    fallbacks, wanted = None, {}
     try:
         inferred = model.infer(specs)
     except MXNetError as error:
@@ -409,6 +429,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
                 else:
                     problems = made
             fallbacks = _fallbacks(model, sized)
+        wanted = _sizes_wanted(model, specs, free, inferred)
         outputs = {n: describe(s) for n, s in found.items()}
     return InspectResult(
         model=model.name,
@@ -430,6 +451,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         fallbacks=fallbacks,
         left_out=dict(model.left_out),
         detections=tuple(rows_of(model)),
+        sizes_wanted=wanted,
         sizes_from={n: f for n, f in model.sizes_from.items() if n in free and n not in given},
         read=model.read,
         warnings=tuple(model.notes),
