@@ -44,7 +44,7 @@ from .opsets import check_opset, default_opset, newest
 from .pipeline.detections import rows_of
 from .pipeline.labels import labels_of
 from .provenance import read_facts
-from .settle import example, with_axes, with_declared_axes, with_sizes_beside
+from .settle import example, tells, with_axes, with_declared_axes, with_sizes_beside
 from .sharing import shared_weights
 
 
@@ -247,7 +247,7 @@ def _sizes_wanted(model: Model, specs: dict[str, Spec], free: Sequence[str], inf
     shapes = {n: inferred.spec(Entry(nodes[n])).shape for n in free if n not in ignored}
     open_axes = with_declared_axes(model, specs, {}).dynamic
     wanted = {n: s for n, s in shapes.items() if not is_known(s) and n not in open_axes}
-    return {n: example(model, n, s, specs) for n, s in wanted.items()}
+    return {n: example(model, n, s, specs) if tells(model, n, s) else "D1,D2,..." for n, s in wanted.items()}
 
 
 def _onnx_specs(proto: onnx.ModelProto) -> dict[str, Spec]:

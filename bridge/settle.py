@@ -288,6 +288,11 @@ def example(model: Model, name: str, shape: MaybeShape = None, specs: Mapping[st
     return ",".join(map(str, sizes_for(model, name, shape, specs)))
 
 
+def tells(model: Model, name: str, shape: MaybeShape) -> bool:
+    """True where the network itself tells something of the shape of an input, be it only the rank."""
+    return shape is not None or _first_layer(model, name) is not None
+
+
 def sizes_for(
     model: Model, name: str, shape: MaybeShape = None, specs: Mapping[str, Spec] | None = None
 ) -> tuple[int | str, ...]:

@@ -19,7 +19,7 @@ from ..eager.faces import dressed
 from ..formats import pairs, params
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import infer
-from ..ir.weights import WEIGHTS, is_input, weights_by_reader
+from ..ir.weights import WEIGHTS, is_input
 from ..ndarray import NDArray
 from ..symbol import Symbol
 from .base_parameter import Fixed, Parameter, ParameterError
@@ -275,18 +275,14 @@ class SymbolBlock(HybridBlock):
         fed = {str(v.name): a for v, a in zip(variables, flat) if isinstance(a, NDArray)}
         known = {**fed, **{n: p.data() for n, p in self._params.items() if p._data is not None}}
         inferred = infer(graph, {n: a.shape for n, a in known.items()}, {n: a.dtype for n, a in known.items()})
-        read = {id(n): w for n, w in weights_by_reader(graph, fed, twice=True)}
-        states = {n: p for n, p in self._params.items() if p.grad_req == "null"}
         lines = []
         for node in graph.nodes:
             if node.op is None or not node.inputs:  # constants are no layers
                 continue
             shapes = [inferred.spec(Entry(node, i)).shape for i in range(node.num_visible_outputs)]
-            weights = [self._params[w.name] for w in read.get(id(node), ()) if w.name in self._params]
-            weights += [
-                states[e.node.name] for e in node.inputs if graph.is_auxiliary(e.node) and e.node.name in states
-            ]
-            lines.append((f"{node.name} ({node.op.name})", ", ".join(map(show, shapes)), weights))
+            read = dict.fromkeys(e.node.name for e in node.inputs if e.node.is_variable)
+            own = [self._params[n] for n in read if n in self._params and self._params[n]._data is not None]
+            lines.append((f"{node.name} ({node.op.name})", ", ".join(map(show, shapes)), own))
         return lines
 
     def cast(self, dtype: Any) -> None:

@@ -44,8 +44,8 @@ def parameters_of(graph: Graph) -> set[str]:
 def weights_by_reader(
     graph: Graph, inputs: Container[str] = (), twice: bool = False
 ) -> Iterator[tuple[Node, list[Node]]]:
-    """Nodes that read weights, with these: variables that are no inputs, auxiliary states, labels or whole numbers, and that no
-    layer takes as its data. Weights that several nodes share are those of the first, or of all (twice).
+    """Nodes that read weights, with these: variables that are no inputs and no auxiliary states, and that say that they are
+    parameters, or else are no labels or whole numbers, and that no layer takes as its data. Weights that several nodes share are those of the first, or of all (twice).
 
     >>> from hybrid import sym
     >>> net = sym.FullyConnected(sym.relu(sym.var("x")), num_hidden=2, name="top")
@@ -69,9 +69,9 @@ def weights_by_reader(
             one = entry.node
             if not one.is_variable or is_input(one) or one.name in inputs or graph.is_auxiliary(one):
                 continue
-            if id(one) in no_weights and not is_parameter(one):
+            if (id(one) in no_weights or _is_whole(one)) and not is_parameter(one):
                 continue
-            if _is_whole(one) or id(one) in seen or one in found:
+            if id(one) in seen or one in found:
                 continue
             found.append(one)
         if not twice:
