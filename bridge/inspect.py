@@ -236,7 +236,9 @@ def _nodes(opened: Model, inputs: Inputs | None) -> NodesResult:
                 "auxiliary": sum(n for name, n in read.items() if name in averages),
             }
             found.append({"node": node.name, "operator": node.op.name, **counts, "outputs": shown})
-    return NodesResult(opened.name, tuple(found), {} if inferred is None else _sizes_wanted(opened, specs, free, inferred))
+    return NodesResult(
+        opened.name, tuple(found), {} if inferred is None else _sizes_wanted(opened, specs, free, inferred)
+    )
 
 
 def _sizes_wanted(model: Model, specs: dict[str, Spec], free: Sequence[str], inferred: Inference) -> dict[str, str]:

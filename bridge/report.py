@@ -340,7 +340,13 @@ def nodes_table(result: NodesResult) -> Page:
         *(Column("output"), Column("shape"), Column("parameters", right=True), Column("operator"), Column("node"))
     ]
     rows = [
-        (o, "" if result.sizes_wanted and s.get("shape") is None else shape(s.get("shape")), "" if i or not n["parameters"] else f"{n['parameters']:,}", n["operator"], n["node"])
+        (
+            o,
+            "" if result.sizes_wanted and s.get("shape") is None else shape(s.get("shape")),
+            "" if i or not n["parameters"] else f"{n['parameters']:,}",
+            n["operator"],
+            n["node"],
+        )
         for n in result.nodes
         for i, (o, s) in enumerate(n["outputs"].items())
     ]

@@ -26,7 +26,8 @@ from .reader import OnnxFile, read_model
 def from_onnx(model: Any, *, folder: Any = None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """An ONNX model as ``(symbol, arg_params, aux_params)``, as mx.model.load_checkpoint gives them.
 
-    model: a path, bytes, a ModelProto, or what import_model has made of one. folder: where external data lies, for a model that is no path.
+    model: a path, bytes, a ModelProto, or what import_model has made of one. folder: where external data lies, for a
+    model that is no path.
     Raises UnsupportedModel listing every node that cannot be read, ConversionError or hybrid's FormatError for a broken model."""
     from hybrid.context import cpu
     from hybrid.ndarray import NDArray

@@ -45,7 +45,8 @@ def weights_by_reader(
     graph: Graph, inputs: Container[str] = (), twice: bool = False
 ) -> Iterator[tuple[Node, list[Node]]]:
     """Nodes that read weights, with these: variables that are no inputs and no auxiliary states, and that say that they are
-    parameters, or else are no labels or whole numbers, and that no layer takes as its data. Weights that several nodes share are those of the first, or of all (twice).
+    parameters, or else are no labels or whole numbers, and that no layer takes as its data. Weights that several nodes
+    share are those of the first, or of all (twice).
 
     >>> from hybrid import sym
     >>> net = sym.FullyConnected(sym.relu(sym.var("x")), num_hidden=2, name="top")
