@@ -461,7 +461,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
 
 
 def _with_names(spec: Spec, written: Spec) -> Spec:
-    """What is inferred of an output, with names for sizes that vary, as a file has them."""
+    """The spec that is inferred of an output, with names for sizes that vary, as a file has them."""
     if spec.shape is None or written.shape is None or len(spec.shape) != len(written.shape):
         return spec
     return Spec(tuple(w if d is UNKNOWN and w != "?" else d for d, w in zip(spec.shape, written.shape)), spec.dtype)

@@ -44,7 +44,7 @@ def declared(node: Node) -> tuple[int | str | None, ...] | None:
 
 
 def held(node: Node, given: MaybeShape) -> MaybeShape:
-    """What is known of the shape of a variable with a declaration when it is given that. Raises OpError where both differ."""
+    """The shape that a variable has when it is given this one, with the sizes that it declares. Raises OpError where both differ."""
     sizes = declared(node)
     if sizes is None:
         return given

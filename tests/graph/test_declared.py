@@ -95,7 +95,7 @@ def test_axes_that_are_opened_take_any_size(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["mx131_cnn", "mx151_cnn", "mx131_dense_unflat"])
 def test_files_that_run_only_when_repaired_are_compared_at_other_batches(name: str, tmp_path: Path) -> None:
-    """What MXNet's first exporters wrote has fixed sizes, always."""
+    """As those of MXNet's first exporters, whose sizes are fixed, always."""
     result = bridge.import_onnx(ONNX / name / "model.onnx", output=tmp_path / "net", dynamic={"data": {0: "batch"}})
     assert result.verified and "on the repaired model" in result.witness
     assert result.inputs["data"]["shape"][0] == "batch"
