@@ -120,14 +120,14 @@ def import_onnx(
     """Read an ONNX model as a symbol with parameters and prove with onnxruntime that the numbers stayed.
 
     model: a path, of an archive or a folder with one too, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and
-    ``PREFIX-0000.params``, which appear only when both agree. inputs: an .npz, or a shape, array or Spec by name, where the model
-    leaves sizes open or is to be read at others; axes that are open and not given are verified at two sizes that it runs with. dynamic: names of axes that are to be
-    open, by input and axis. Constants that hold the file's own sizes are written anew (resizing.py), and samples of a batch
-    compared with what the file gives for each. for_mxnet: operators and forms of MXNet 1.9.1 alone; sizes given for open axes are
-    kept where those forms hold at these alone. expected: recorded outputs (bridge.record) that both have to give too. also:
-    further inputs to verify with. ranges, draws: as convert takes them. strict: also refuse when an output agrees and says
-    little. layers: measure every tensor inside also when they agree. A model that onnxruntime does not open is held against
-    the model in newer forms, or onnx's own evaluator, and a warning says so.
+    ``PREFIX-0000.params``, which appear only when both agree. inputs: an .npz, or a shape, array or Spec by name, where the
+    model leaves sizes open or is to be read at others; axes that are open and not given are verified at two sizes that it runs
+    with. dynamic: names of axes that are to be open, by input and axis. Constants that hold the file's own sizes are written
+    anew (resizing.py), and samples of a batch compared with what the file gives for each. for_mxnet: operators and forms of
+    MXNet 1.9.1 alone; sizes given for open axes are kept where those forms hold at these alone. expected: recorded outputs
+    (bridge.record) that both have to give too. also: further inputs to verify with. ranges, draws: as convert takes them.
+    strict: also refuse when an output agrees and says little. layers: measure every tensor inside also when they agree. A model
+    that onnxruntime does not open is held against the model in newer forms, or onnx's own evaluator, and a warning says so.
     Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
     EngineError when neither runs it, or hybrid's errors for files that are no models.
     rename: other names for inputs and outputs, by those that they have. seed: of the numbers that are drawn. tolerance:

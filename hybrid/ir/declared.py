@@ -44,7 +44,7 @@ def declared(node: Node) -> tuple[int | str | None, ...] | None:
 
 
 def held(node: Node, given: MaybeShape) -> MaybeShape:
-    """The shape that a variable has when it is given this one, with the sizes that it declares. Raises OpError where both differ."""
+    """The shape of a variable that is given one, with the sizes that it declares. Raises OpError where both differ."""
     sizes = declared(node)
     if sizes is None:
         return given
