@@ -4,7 +4,9 @@ file."""
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import tempfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +14,10 @@ from converters.importer import from_onnx
 from hybrid import symbol
 from hybrid.context import Context
 from hybrid.gluon import SymbolBlock
+from hybrid.model import load_checkpoint
 from hybrid.ndarray import NDArray
 
+from .importing import import_onnx
 from .models import Model, open_onnx
 from .mxnet_onnx import export_model
 from .sharing import shared_weights, shared_words
@@ -23,10 +27,17 @@ mx2onnx = onnx2mx = sys.modules[__name__]
 """The packages of MXNet that these functions come from, or came from before 1.9."""
 
 
-def _read(model_file: Any) -> tuple[Model, tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]]:
-    """An ONNX file, opened as every command opens it, and what it imports to."""
+def _read(
+    model_file: Any, dynamic: Mapping[str, Mapping[int, str]] | None
+) -> tuple[Model, tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]]:
+    """An ONNX file, opened as every command opens it, and what it imports to; with open axes, what was compared at other sizes."""
     opened = open_onnx(model_file)
-    return opened, from_onnx(opened.imported)
+    if not dynamic:
+        return opened, from_onnx(opened.imported)
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = os.path.join(folder, "net")
+        import_onnx(opened, output=prefix, dynamic=dynamic)
+        return opened, load_checkpoint(prefix, 0)
 
 
 def _log_shared(made: symbol.Symbol, arguments: Mapping[str, NDArray]) -> None:
@@ -35,10 +46,14 @@ def _log_shared(made: symbol.Symbol, arguments: Mapping[str, NDArray]) -> None:
         logging.getLogger(__name__).info("shared: %s", line)
 
 
-def import_model(model_file: Any) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
+def import_model(
+    model_file: Any, *, dynamic: Mapping[str, Mapping[int, str]] | None = None
+) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """An ONNX file as (symbol, arg_params, aux_params). ``bridge.import_onnx`` compares the numbers with onnxruntime too.
 
-    model_file: its path, or that of an archive with it. Raises UnsupportedModel listing every node that cannot be read.
+    model_file: its path, or that of an archive with it. dynamic: names of axes that take any size though the file declares one,
+    such as {"data": {0: "batch"}}; what comes of it is compared with onnxruntime, as gluonnx import does, and MXNet has no such
+    argument. Raises UnsupportedModel listing every node that cannot be read, and with dynamic what bridge.import_onnx raises.
     Source: MXNet contrib.onnx.import_model.
 
     Examples
@@ -52,15 +67,18 @@ def import_model(model_file: Any) -> tuple[symbol.Symbol, dict[str, NDArray], di
     >>> net.eval(data=mx.nd.ones((1, 3)), **arguments)[0].asnumpy()
     array([[6. , 1.5]], dtype=float32)
     """
-    found = _read(model_file)[1]
+    found = _read(model_file, dynamic)[1]
     _log_shared(found[0], found[1])
     return found
 
 
-def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
+def import_to_gluon(
+    model_file: Any, ctx: Context | None = None, *, dynamic: Mapping[str, Mapping[int, str]] | None = None
+) -> SymbolBlock:
     """An ONNX file as a SymbolBlock, with its parameters; called with the model's inputs in their order.
 
     model_file: its path, or that of an archive with it. ctx: where the parameters are to be; None: the current device.
+    dynamic: as import_model takes it.
 
     Raises as import_model does. Source: MXNet contrib.onnx.import_to_gluon.
 
@@ -73,7 +91,7 @@ def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
     >>> net(mx.nd.ones((1, 3))).asnumpy()
     array([[6. , 1.5]], dtype=float32)
     """
-    opened, (out, arguments, auxiliary) = _read(model_file)
+    opened, (out, arguments, auxiliary) = _read(model_file, dynamic)
     _log_shared(out, arguments)
     given = {**arguments, **auxiliary}
     # in the model's order, which is not always that in which the graph reads them

@@ -93,6 +93,18 @@ def test_axes_that_are_opened_take_any_size(tmp_path: Path) -> None:
         bridge.convert(prefix, inputs={"x": (2, 3, 5)})
 
 
+def test_a_program_opens_axes_itself(tmp_path: Path) -> None:
+    """As one does that trained with batches of its own on a file made for one picture."""
+    onnx.save(onnx.parser.parse_model(FIXED), tmp_path / "model.onnx")
+    net = mx.contrib.onnx.import_to_gluon(tmp_path / "model.onnx", dynamic={"x": {0: "batch"}})
+    assert net(mx.nd.ones((5, 3, 4))).shape == (5, 12)
+    symbol, arguments, _ = mx.contrib.onnx.import_model(tmp_path / "model.onnx", dynamic={"x": {0: "batch"}})
+    assert symbol.infer_shape(x=(7, 3, 4))[1] == [(7, 12)]
+    assert list(arguments) == ["scale"]
+    with pytest.raises(bridge.BadInput, match="dynamic z"):
+        mx.contrib.onnx.import_model(tmp_path / "model.onnx", dynamic={"z": {0: "batch"}})
+
+
 @pytest.mark.parametrize("name", ["mx131_cnn", "mx151_cnn", "mx131_dense_unflat"])
 def test_files_that_run_only_when_repaired_are_compared_at_other_batches(name: str, tmp_path: Path) -> None:
     """As those of MXNet's first exporters, whose sizes are fixed, always."""
