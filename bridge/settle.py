@@ -298,7 +298,8 @@ def sizes_for(
 ) -> tuple[int | str, ...]:
     """Sizes that an input may have, as example writes them."""
     assert model.graph is not None
-    known = _first_layer(model, name) if shape is None else shape
+    known = _own_shape(model, name, specs or {}) if shape is None else shape
+    known = _first_layer(model, name) if known is None else known
     if known is None:
         return USUAL[4]
     rank, layer = len(known), first_layer(model, name)
@@ -316,6 +317,16 @@ def sizes_for(
         side = fitting_side(model, name, open_, told)
         usual |= dict(zip(space, SPACE[rank])) if side is None else dict.fromkeys(space, side)
     return tuple(usual[i] if d is UNKNOWN else d for i, d in enumerate(known))
+
+
+def _own_shape(model: Model, name: str, specs: Mapping[str, Spec]) -> MaybeShape:
+    """The shape that inference knows of an input, which the symbol may say itself."""
+    assert model.graph is not None
+    node = next((n for n in model.graph.variables() if n.name == name), None)
+    try:
+        return None if node is None else model.infer(specs).spec(Entry(node)).shape
+    except MXNetError:  # what is known of the others does not fit, which somebody else says
+        return None
 
 
 def unvarying(model: Model, other: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> list[str]:

@@ -144,6 +144,15 @@ def test_a_fixed_size_needs_no_input(tmp_path: Path) -> None:
     prefix = files(FIXED, tmp_path)
     assert bridge.inspect(prefix).inputs["x"]["shape"] == [2, 3, 4]
     assert bridge.convert(prefix).outputs["y"]["shape"] == [2, 12]
+    assert bridge.compile(prefix).inputs["x"]["shape"] == [2, 3, 4]
+
+
+def test_sizes_that_are_proposed_are_the_declared_ones(tmp_path: Path) -> None:
+    prefix = files(FIXED.replace("float[2,", "float[batch,").replace("{2, 12}", "{-1, 12}"), tmp_path)
+    with pytest.raises(bridge.BadInput, match=r"--input x:1,3,4$"):
+        bridge.compile(prefix)
+    with pytest.raises(bridge.BadInput, match=r"--input x:1,3,4$"):
+        bridge.record(prefix, output=tmp_path / "recorded.npz")
 
 
 def test_parameters_and_inputs_say_what_they_are() -> None:
