@@ -152,7 +152,7 @@ def with_declared_axes(
     """The specs and open axes, with those that the variables of inputs declare whose shape nobody gives. batch: a size for the
     first axis of all of them, or a name that somebody else gives to it."""
     assert model.graph is not None
-    every = {n.name: sizes for n in model.graph.variables() if n.name not in model.params and (sizes := declared(n))}
+    every = {n.name: own for n in model.graph.variables() if n.name not in model.params and (own := declared(n))}
     asked = {n: d for n, d in every.items() if (n not in specs or specs[n].shape is None) and not _all_sizes(d)}
     sizes: dict[str, int] = {}
     labels: dict[str, str] = {}

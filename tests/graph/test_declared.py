@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 import bridge
 import hybrid as mx
@@ -66,7 +67,7 @@ def test_other_sizes_than_the_file_declares_are_refused(hybridized: bool, tmp_pa
         if shape == (2, 3, 4):
             np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), session.run(None, {"x": x})[0])
             continue
-        with pytest.raises(onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument):
+        with pytest.raises(InvalidArgument):
             session.run(None, {"x": x})
         advice = "--dynamic x:0=batch,2=d2" if len(shape) == 3 else "Give the axes"
         with pytest.raises(
