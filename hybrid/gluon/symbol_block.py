@@ -17,6 +17,7 @@ from ..core.shapes import is_known, show
 from ..eager.cached_op import CachedOp, FastCall
 from ..eager.faces import dressed
 from ..formats import pairs, params
+from ..ir.declared import SIZES
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import infer
 from ..ir.weights import WEIGHTS, is_input
@@ -236,6 +237,7 @@ class SymbolBlock(HybridBlock):
         if len(flat) != len(names):
             raise ValueError(f"got {len(flat)} inputs, wanted {len(names)} ({', '.join(names)})")
         if flat and all(isinstance(a, Symbol) for a in flat):
+            _declare_sizes(out.graph, dict(zip(names, flat)))
             return _regroup(list(out(**dict(zip(names, flat)))), self._out_format)
         for name, arg in zip(names, flat):
             if not isinstance(arg, NDArray):
@@ -355,6 +357,14 @@ def _is_fixed(node: Node) -> bool:
 def _trains(dtype: np.dtype | None) -> bool:
     """True for dtypes whose numbers can change a little: no integers (axes and sizes of imported networks), no strings."""
     return dtype is None or dtype.kind == "f" or dtype.name == "bfloat16"
+
+
+def _declare_sizes(graph: Graph, given: dict[str, Any]) -> None:
+    """Let variables that are to stand for declared inputs of a graph declare the same sizes: those of a block around this one."""
+    for node in graph.variables():
+        one = given[node.name]._entries[0].node if node.name in given else None
+        if one is not None and one.is_variable and is_input(node):
+            one.attrs.setdefault(SIZES, node.attrs[SIZES])
 
 
 def _is_nested(given: Sequence[Any]) -> bool:

@@ -83,6 +83,34 @@ def test_other_sizes_than_the_file_declares_are_refused(hybridized: bool, tmp_pa
     assert "scale" in arguments
 
 
+class Around(mx.gluon.HybridBlock):
+    """A network with an imported one inside."""
+
+    def __init__(self, body: mx.gluon.SymbolBlock):
+        super().__init__(prefix="around_")
+        self.body = body
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+        return F.relu(self.body(x))
+
+
+@pytest.mark.parametrize("hybridized", (False, True))
+def test_a_block_around_an_imported_one_holds_to_its_sizes(hybridized: bool, tmp_path: Path) -> None:
+    """And so does what it exports."""
+    prefix = files(FIXED, tmp_path)
+    net = Around(mx.gluon.SymbolBlock.imports(f"{prefix}-symbol.json", ["x"], f"{prefix}-0000.params"))
+    if hybridized:
+        net.hybridize()
+    assert net(mx.nd.ones((2, 3, 4))).shape == (2, 12)
+    with pytest.raises(MXNetError, match=r"wanted \(2, 3, 4\), as the ONNX model declares"):
+        net(mx.nd.ones((1, 3, 8)))
+    if hybridized:
+        net.export(str(tmp_path / "again"))
+        assert bridge.inspect(tmp_path / "again").inputs["data"]["shape"] == [2, 3, 4]
+        with pytest.raises(bridge.BadInput, match="as the ONNX model declares"):
+            bridge.convert(tmp_path / "again", inputs={"data": (1, 3, 8)})
+
+
 def test_axes_that_are_opened_take_any_size(tmp_path: Path) -> None:
     prefix = files(FIXED, tmp_path, dynamic={"x": {0: "batch"}})
     net = mx.gluon.SymbolBlock.imports(f"{prefix}-symbol.json", ["x"], f"{prefix}-0000.params")
