@@ -75,8 +75,8 @@ class Unpacked:
             return ()
         return (
             f"the archive holds {listed(sorted(self.scripts), 3)}: what a script does around the network (pre-processing, softmax, "
-            "names of classes) is not read, and not converted; look into it, and say the same with --resize, --unit, --mean, "
-            "--std, --softmax, --labels",
+            "names of classes) is not read, and not converted; look into it, and where it does something say the same to "
+            "convert or deploy: --resize, --unit, --mean, --std, --softmax, --labels",
         )
 
     def add(self, names: Collection[str]) -> None:

@@ -10,7 +10,7 @@ import onnx
 
 from .compare import TOLERANCES, Tolerance, compare
 from .conditioning import settle, truth_of
-from .engines import Arrays, Engine, NativeEngine, OnnxEngine
+from .engines import Arrays, Engine, NativeEngine
 from .models import BadInput, Model
 from .resizing import Shape, declared_inputs, resized
 
@@ -25,13 +25,15 @@ class Batches:
     batch: int
     changes: tuple[str, ...]
 
-    def check(self, engine: NativeEngine, runs: Sequence[Arrays], tolerance: Tolerance | None) -> list[str]:
-        """Compare what an engine gives for whole batches with what the file gives for its samples; gives warnings.
+    def check(
+        self, engine: NativeEngine, witness: Engine, runs: Sequence[Arrays], tolerance: Tolerance | None
+    ) -> list[str]:
+        """Compare what an engine gives for whole batches with what the file, which the witness runs, gives for its samples; gives
+        warnings.
 
         Raises BadInput naming what was changed in the model, when they differ: the batch is held elsewhere, or samples meet."""
         if not self.axes:
             return ["at these sizes the model was compared with onnxruntime alone: the file itself does not take them"]
-        witness = OnnxEngine(self.model, plain=True)
         for feeds in runs:
             self._compare(engine, witness, feeds, tolerance)
         return []

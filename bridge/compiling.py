@@ -19,6 +19,8 @@ from hybrid.formats.compiled import Mapped, Writer, checksum
 from .paths import BadInput, SizesWanted, file_of, name_of, newest_params
 
 if TYPE_CHECKING:
+    from hybrid.core.op import Spec
+
     from .engines import NativeEngine
     from .inputs import Given
     from .models import Model
@@ -107,6 +109,7 @@ def compile(
     from .job import check_target
     from .models import describe, described, hold_dtypes, open_model, specs_of_onnx
     from .openings import as_example
+    from .settle import example
 
     start = time.perf_counter()
     opened = open_model(os.fspath(model), params)
@@ -120,7 +123,7 @@ def compile(
     hold_dtypes(opened, arrays, sources_of(given))
     native = NativeEngine(opened.native, {**specs, **arrays})
     labels = _labels(native)
-    declared = specs_of_onnx(opened.proto) if opened.proto is not None else dict.fromkeys(native.inputs)
+    declared = specs_of_onnx(opened.proto) if opened.proto is not None else _said(opened, specs, native.inputs)
     wanted: dict[str, Any] = {n: s for n, s in declared.items() if n in native.inputs and n not in labels}
     if unknown := [n for n in (*specs, *(ranges or {})) if n not in declared]:
         raise BadInput(*(f"got input {n!r}, wanted some of {', '.join(wanted) or 'none'}" for n in unknown))
@@ -132,6 +135,8 @@ def compile(
         n for n, s in wanted.items() if s is None or s.shape is None or any(type(d) is not int for d in s.shape)
     ]:
         shapes = {n: wanted[n].shape if wanted[n] else None for n in lacking}
+        if opened.graph is not None:
+            raise SizesWanted({n: example(opened, n, specs=specs) for n in lacking})
         raise SizesWanted({n: as_example(s) for n, s in shapes.items()})
     inferred = opened.native.infer(wanted)
     for variable in inferred.graph.variables():  # what a symbol says of its inputs itself
@@ -299,6 +304,22 @@ class CompiledModel:
 def compiled_file(model: Path) -> Path:
     """The place of a model's compiled file: beside it."""
     return model.with_name(f"{name_of(model)}{END}")
+
+
+def _said(model: Model, specs: dict[str, Spec], names: Sequence[str]) -> dict[str, Spec | None]:
+    """Specs of a symbol's inputs as far as it, or a file beside it, says whole shapes; None for the others."""
+    from hybrid.core.shapes import is_known
+    from hybrid.ir.graph import Entry
+
+    from .settle import with_sizes_beside
+
+    assert model.graph is not None
+    try:
+        inferred = model.infer(with_sizes_beside(model, specs, list(names)))
+    except MXNetError:  # which is said when it is compiled
+        return dict.fromkeys(names)
+    found = {n.name: inferred.spec(Entry(n)) for n in model.graph.variables()}
+    return {n: found[n] if is_known(found[n].shape) else None for n in names}
 
 
 def _labels(native: NativeEngine) -> frozenset[str]:

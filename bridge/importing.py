@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,7 +36,7 @@ from .faces.notebook import listener
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .job import Clock, Verified, check_target, publish
 from .judge import check
-from .models import ONNX, SYMBOL, BadInput, Model, describe, names_of, onnx_spec
+from .models import SYMBOL, BadInput, Model, describe, names_of, onnx_spec, open_onnx
 from .paths import one_or_more, symbol_files
 from .recorded import Recording, load_recording
 from .renaming import new_node_names, rename_nodes
@@ -121,15 +121,15 @@ def import_onnx(
 ) -> ImportResult:
     """Read an ONNX model as a symbol with parameters and prove with onnxruntime that the numbers stayed.
 
-    model: a path, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and ``PREFIX-0000.params``, which appear only
-    when both agree. inputs: an .npz, or a shape, array or Spec by name, where the model leaves sizes open or is to be read at
-    others; axes that are open and not given are verified at two sizes that it runs with. dynamic: names of axes that are to be
-    open, by input and axis. Constants that hold the file's own sizes are written anew (resizing.py), and samples of a batch
-    compared with what the file gives for each. for_mxnet: operators and forms of MXNet 1.9.1 alone; sizes given for open axes are
-    kept where those forms hold at these alone. expected: recorded outputs (bridge.record) that both have to give too. also:
-    further inputs to verify with. ranges, draws: as convert takes them. strict: also refuse when an output agrees and says
-    little. layers: measure every tensor inside also when they agree. A model that onnxruntime does not open is held against
-    the model in newer forms, or onnx's own evaluator, and a warning says so.
+    model: a path, of an archive or a folder with one too, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and
+    ``PREFIX-0000.params``, which appear only when both agree. inputs: an .npz, or a shape, array or Spec by name, where the
+    model leaves sizes open or is to be read at others; axes that are open and not given are verified at two sizes that it runs
+    with. dynamic: names of axes that are to be open, by input and axis. Constants that hold the file's own sizes are written
+    anew (resizing.py), and samples of a batch compared with what the file gives for each. for_mxnet: operators and forms of
+    MXNet 1.9.1 alone; sizes given for open axes are kept where those forms hold at these alone. expected: recorded outputs
+    (bridge.record) that both have to give too. also: further inputs to verify with. ranges, draws: as convert takes them.
+    strict: also refuse when an output agrees and says little. layers: measure every tensor inside also when they agree. A model
+    that onnxruntime does not open is held against the model in newer forms, or onnx's own evaluator, and a warning says so.
     Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
     EngineError when neither runs it, or hybrid's errors for files that are no models.
     rename: other names for inputs and outputs, by those that they have. seed: of the numbers that are drawn. tolerance:
@@ -147,7 +147,7 @@ def import_onnx(
     tell = listener(progress)
     clock = Clock()
     tell("reading")
-    opened = ONNX.load(model)
+    opened = open_onnx(model)
     if isinstance(model, bytes) and opened.proto is not None:
         opened = replace(opened, name=opened.proto.graph.name or opened.name)
     prefix = None if output is None else Path(output)
@@ -226,7 +226,7 @@ def import_onnx(
         tell=tell,
         clock=clock,
     )
-    warnings = [*found.doubts, *(() if result is None else result.warnings)]
+    warnings = [*source.notes, *found.doubts, *(() if result is None else result.warnings)]
     declared = {} if opened.proto is None else {o.name: describe(onnx_spec(o)) for o in opened.proto.graph.output}
     return ImportResult(
         model=opened.name,
@@ -310,6 +310,10 @@ def _with_names(name: str, spec: Spec, taken: Names) -> Spec:
     return Spec(tuple(dims), spec.dtype)
 
 
+def _itself(model: Model) -> Model:
+    return model
+
+
 class _Witness(NamedTuple):
     """Somebody to compare an import with."""
 
@@ -318,6 +322,8 @@ class _Witness(NamedTuple):
     label: str
     named: bool = True
     """True when its tensors have the names of the original's."""
+    likewise: Callable[[Model], Model] = _itself
+    """Makes of the file at the sizes that it declares what the model is of the original."""
 
 
 @dataclass
@@ -349,11 +355,11 @@ class _Check:
         start = time.perf_counter()
         notes: list[str] = []
         failures: list[EngineError] = []
-        for engine, model, label, named in self._witnesses():
+        for engine, model, label, named, likewise in self._witnesses():
             try:
                 witness = engine(model, plain=True)
                 witness.open()
-                result = self._compare(witness, self.ours if named else replace(self.ours, names={}))
+                result = self._compare(witness, self.ours if named else replace(self.ours, names={}), likewise)
             except OutOfTime:  # onnx's evaluator, which has no limit, would not end either
                 raise
             except EngineError as error:
@@ -373,17 +379,19 @@ class _Check:
     def _witnesses(self) -> Iterator[_Witness]:
         found = self.found
         model, named, repaired = self.original, True, ""
+        likewise = _itself
         if not found.changes_numerics:
             exact = unsigned_of(model)
             if exact is not None:
                 label = f"{OnnxEngine.label} with unsigned weights (its products with signed ones saturate on this processor)"
-                yield _Witness(OnnxEngine, exact, label)
+                yield _Witness(OnnxEngine, exact, label, likewise=lambda m: unsigned_of(m) or m)
             yield _Witness(OnnxEngine, model, OnnxEngine.label)
             if found.opset < OLDEST and model.proto is not None:
                 with suppress(CannotUpgrade):
-                    model = Model(model.name, proto=upgraded(model.proto))
+                    likewise = _upgraded
+                    model = likewise(model)
                     repaired = f" on the model in the forms of opset {OLDEST}"
-                    yield _Witness(OnnxEngine, model, f"{OnnxEngine.label}{repaired}")
+                    yield _Witness(OnnxEngine, model, f"{OnnxEngine.label}{repaired}", likewise=likewise)
         if found.repairs:
             specs = {
                 n: Spec(("?",) * len(s.shape), s.dtype or found.inputs[n].dtype)
@@ -391,11 +399,11 @@ class _Check:
                 if s.shape
             }
             model, named = Model(self.original.name, proto=rebuild(found, specs=specs)), False
-            repaired = " on the repaired model"
-            yield _Witness(OnnxEngine, model, f"{OnnxEngine.label}{repaired}", named)
-        yield _Witness(ReferenceEngine, model, f"{ReferenceEngine.label}{repaired}", named)
+            repaired, likewise = " on the repaired model", _rebuilt
+            yield _Witness(OnnxEngine, model, f"{OnnxEngine.label}{repaired}", named, likewise)
+        yield _Witness(ReferenceEngine, model, f"{ReferenceEngine.label}{repaired}", named, likewise)
 
-    def _compare(self, witness: OnnxEngine, ours: Model) -> VerifyResult:
+    def _compare(self, witness: OnnxEngine, ours: Model, likewise: Callable[[Model], Model]) -> VerifyResult:
         """Raises BadInput when no sizes that were tried go together, EngineError when the witness does not run."""
         found, specs, arrays, seed = self.found, self.specs, self.arrays, self.seed
         native = NativeEngine(ours, dict.fromkeys(found.inputs))
@@ -444,7 +452,9 @@ class _Check:
                 if self.batches is None or not result.equivalent:
                     return result
                 self.tell("comparing samples of a batch with the file's own")
-                return with_warnings(result, self.batches.check(native, [c.feeds for c in first_cases], self.tolerance))
+                single = type(witness)(likewise(self.batches.model), plain=True)
+                told = self.batches.check(native, single, [c.feeds for c in first_cases], self.tolerance)
+                return with_warnings(result, told)
             except (EngineError, MXNetError) as error:
                 failures.append(error)
                 if not open_axes or isinstance(error, OutOfTime):
@@ -455,6 +465,15 @@ class _Check:
             f"the model leaves sizes open, and none of those that were tried go together ({failures[0]}); give them "
             "(--input NAME:D1,D2,...), give arrays (--inputs FILE.npz), or import without verification (--no-verify)"
         )
+
+
+def _upgraded(model: Model) -> Model:
+    assert model.proto is not None
+    return Model(model.name, proto=upgraded(model.proto if model.path is None else onnx.load(model.path)))
+
+
+def _rebuilt(model: Model) -> Model:
+    return Model(model.name, proto=rebuild(model.imported))
 
 
 def _holds_objects(kind: onnx.TypeProto) -> bool:

@@ -14,11 +14,13 @@ import converters
 from converters.coverage import Row, rows
 from converters.export import least_opset, opsets_for, untranslatable
 from converters.onnx_types import dtype_of
+from converters.writer import Converted
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec, find
 from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry
+from hybrid.ir.infer import Inference
 from hybrid.ops.absent import ABSENT
 from hybrid.passes.strip_labels import label_names
 
@@ -42,7 +44,15 @@ from .opsets import check_opset, default_opset, newest
 from .pipeline.detections import rows_of
 from .pipeline.labels import labels_of
 from .provenance import read_facts
-from .settle import of_one_place, smaller_than_a_cell, with_sizes_beside
+from .settle import (
+    example,
+    of_one_place,
+    smaller_than_a_cell,
+    tells,
+    with_axes,
+    with_declared_axes,
+    with_sizes_beside,
+)
 from .sharing import shared_weights
 
 
@@ -112,6 +122,10 @@ class InspectResult:
     sizes_from: Mapping[str, str] = field(default_factory=dict)
     """Files beside the symbol that tell the shapes of inputs which nobody gave, by the input."""
 
+    sizes_wanted: Mapping[str, str] = field(default_factory=dict)
+    """Sizes that would do for inputs of which nobody and nothing says them, as --input takes them: what the weights tell, and usual
+    ones."""
+
     read: tuple[str, ...] = ()
     """Files that the model was read from: the symbol (or an archive) and the parameters, or the ONNX file."""
 
@@ -158,6 +172,8 @@ class NodesResult:
     """node, operator, and outputs: shape and dtype by name, as far as they are known; parameters: how many numbers it reads as
     parameters (those that several nodes read are the first one's), and auxiliary: how many of them training only averages (running
     means and variances)."""
+    sizes_wanted: Mapping[str, str] = field(default_factory=dict)
+    """As those of InspectResult."""
 
     @property
     def parameters(self) -> int:
@@ -209,8 +225,10 @@ def _nodes(opened: Model, inputs: Inputs | None) -> NodesResult:
         return NodesResult(opened.name, tuple(found))
     assert opened.graph is not None
     given = as_specs(inputs)[0]
+    free = split_inputs(opened, given)[0]
+    specs = with_sizes_beside(opened, given, free)
     try:
-        inferred = opened.infer(with_sizes_beside(opened, given, split_inputs(opened, given)[0]))
+        inferred = opened.infer(specs)
     except MXNetError:
         inferred = None
     left = {name: array.size for name, array in opened.params.items()}
@@ -219,14 +237,27 @@ def _nodes(opened: Model, inputs: Inputs | None) -> NodesResult:
     for node in opened.graph.nodes:
         if node.op is not None:
             entries = [Entry(node, i) for i in range(node.num_visible_outputs)]
-            specs = {e.name: describe(Spec() if inferred is None else inferred.spec(e)) for e in entries}
+            shown = {e.name: describe(Spec() if inferred is None else inferred.spec(e)) for e in entries}
             read = {e.node.name: left.pop(e.node.name, 0) for e in node.inputs if e.node.is_variable}
             counts = {
                 "parameters": sum(read.values()),
                 "auxiliary": sum(n for name, n in read.items() if name in averages),
             }
-            found.append({"node": node.name, "operator": node.op.name, **counts, "outputs": specs})
-    return NodesResult(opened.name, tuple(found))
+            found.append({"node": node.name, "operator": node.op.name, **counts, "outputs": shown})
+    return NodesResult(
+        opened.name, tuple(found), {} if inferred is None else _sizes_wanted(opened, specs, free, inferred)
+    )
+
+
+def _sizes_wanted(model: Model, specs: dict[str, Spec], free: Sequence[str], inferred: Inference) -> dict[str, str]:
+    """Sizes that would do for inputs whose shapes are not known, labels aside."""
+    assert model.graph is not None
+    nodes = {n.name: n for n in model.graph.variables()}
+    ignored = set(label_names(model.graph))
+    shapes = {n: inferred.spec(Entry(nodes[n])).shape for n in free if n not in ignored}
+    open_axes = with_declared_axes(model, specs, {}).dynamic
+    wanted = {n: s for n, s in shapes.items() if not is_known(s) and n not in open_axes}
+    return {n: example(model, n, s, specs) if tells(model, n, s) else "D1,D2,..." for n, s in wanted.items()}
 
 
 def _onnx_specs(proto: onnx.ModelProto) -> dict[str, Spec]:
@@ -356,6 +387,7 @@ def _inspect_onnx(model: Model, inputs: Inputs | None) -> InspectResult:
         classes=labels_of(proto),
         detections=tuple(rows_of(model)),
         read=model.read,
+        warnings=tuple(model.notes),
     )
 
 
@@ -371,12 +403,13 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
     free, missing = split_inputs(model, specs)
     given = set(specs)
     specs = with_sizes_beside(model, specs, free)
+    open_axes = with_declared_axes(model, specs, {})
     ignored = set(label_names(graph))
     problems: Sequence[converters.Problem] = untranslatable(graph, opset)
     checked = "operators"
     seen: dict[str, Spec] = dict(specs)
     outputs: dict[str, dict[str, Any]] = {e.name: describe(Spec(None)) for e in graph.outputs}
-    fallbacks = None
+    fallbacks, wanted = None, {}
     try:
         inferred = model.infer(specs)
     except MXNetError as error:
@@ -386,13 +419,28 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
     else:
         nodes = {n.name: n for n in graph.variables()}
         seen = {n: inferred.spec(Entry(nodes[n])) for n in free}
-        outputs = {e.name: describe(inferred.spec(e)) for e in graph.outputs}
-        if not missing and all(is_known(s.shape) for n, s in seen.items() if n not in ignored):
+        found = {e.name: inferred.spec(e) for e in graph.outputs}
+        sized, named = seen, seen
+        if open_axes.vary:  # what the model's own ONNX file leaves open has names
+            whole = model.infer(open_axes.specs)
+            sized = {n: whole.spec(Entry(nodes[n])) for n in free}
+            named = {n: with_axes(s, open_axes.dynamic.get(n, {})) for n, s in sized.items() if s.shape is not None}
+            seen = seen | {n: s for n, s in named.items() if n in open_axes.dynamic}
+        if not missing and all(is_known(s.shape) for n, s in sized.items() if n not in ignored):
             checked = "whole"
             problems = [converters.Problem(model.name, "", p) for p in check_sizes(graph, inferred)]
             if not problems:
-                problems, opset = _try(model, {n: s for n, s in seen.items() if n not in ignored}, asked, opset)
-            fallbacks = _fallbacks(model, seen)
+                made = _try(model, {n: s for n, s in named.items() if n not in ignored}, asked)
+                if isinstance(made, Converted):
+                    opset = made.opset
+                    found = {
+                        n: _with_names(s, onnx_spec(o)) for (n, s), o in zip(found.items(), made.model.graph.output)
+                    }
+                else:
+                    problems = made
+            fallbacks = _fallbacks(model, sized)
+        wanted = _sizes_wanted(model, specs, free, inferred)
+        outputs = {n: describe(s) for n, s in found.items()}
     return InspectResult(
         model=model.name,
         kind="symbol",
@@ -413,20 +461,25 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
         fallbacks=fallbacks,
         left_out=dict(model.left_out),
         detections=tuple(rows_of(model)),
+        sizes_wanted=wanted,
         sizes_from={n: f for n, f in model.sizes_from.items() if n in free and n not in given},
         read=model.read,
         warnings=(*model.notes, *(of_one_place(model, seen) or smaller_than_a_cell(model, seen))),
     )
 
 
-def _try(
-    model: Model, specs: dict[str, Spec], asked: int | str | None, opset: int
-) -> tuple[Sequence[converters.Problem], int]:
-    """The problems, and the opset that is written; ``opset`` where none is."""
+def _with_names(spec: Spec, written: Spec) -> Spec:
+    """The spec that is inferred of an output, with names for sizes that vary, as a file has them."""
+    if spec.shape is None or written.shape is None or len(spec.shape) != len(written.shape):
+        return spec
+    return Spec(tuple(w if d is UNKNOWN and w != "?" else d for d, w in zip(spec.shape, written.shape)), spec.dtype)
+
+
+def _try(model: Model, specs: dict[str, Spec], asked: int | str | None) -> Converted | Sequence[converters.Problem]:
+    """The model in ONNX, or the problems."""
     try:
-        made = ONNX.translated(model, inputs=specs, opset=asked, default=default_opset(), newest=newest())
+        return ONNX.translated(model, inputs=specs, opset=asked, default=default_opset(), newest=newest())
     except converters.UnsupportedModel as error:
-        return error.problems, opset
+        return error.problems
     except converters.ConversionError as error:
-        return [converters.Problem(model.name, "", str(error))], opset
-    return (), made.opset
+        return [converters.Problem(model.name, "", str(error))]

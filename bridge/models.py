@@ -34,6 +34,7 @@ from hybrid.ir import json as symbol_json
 from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import Inference, infer
+from hybrid.ir.weights import parameters_of
 from hybrid.passes.strip_labels import label_names, strip_labels
 
 from .archives import Unpacked, is_archive, sizes_beside
@@ -385,10 +386,6 @@ class OnnxFormat:
             return Model(source.graph.name or "model", proto=source)
         if params is not None and not isinstance(source, bytes):
             raise BadInput(f"{source}: an ONNX file holds its parameters; do not give {params}")
-        if isinstance(source, str | os.PathLike) and os.path.isfile(source) and is_archive(Path(source)):
-            raise BadInput(
-                f"{source}: an archive, wanted an ONNX file; unpack it and give the file (convert takes archives with a symbol)"
-            )
         file = read_model(source)
         if isinstance(source, bytes):  # the whole message is what engines take
             return Model("model", proto=onnx.load_from_string(source), file=file)
@@ -448,6 +445,18 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
     raise BadInput(f"got {type(source).__name__}, wanted a path, a Symbol, a SymbolBlock or an ONNX ModelProto")
 
 
+def open_onnx(source: Any) -> Model:
+    """The ONNX model that open_model finds; a symbol is refused. Raises BadInput or hybrid's FormatError."""
+    model = open_model(source)
+    if not model.is_onnx:
+        raise BadInput(
+            f"{source}: an MXNet symbol already; import takes an ONNX file, convert makes one of this"
+            if isinstance(source, str | os.PathLike)
+            else f"got {type(source).__name__}, wanted an ONNX model: a path, bytes or a ModelProto"
+        )
+    return model
+
+
 def open_with(source: Any, params: Any) -> Model:
     """The model of one of several sources, with the parameters that are given for those of them that hold none."""
     return open_model(source, None if params is None or holds_parameters(source) else params)
@@ -475,7 +484,7 @@ def _from_archive(path: Path, params: Any, foreign: bool) -> Model:
         if inside.suffix == ".onnx":
             _unpack_weights(archive, inside)
             model = ONNX.load(inside, params)
-            return replace(model, name=name or model.name, archive=archive)
+            return replace(model, name=name or model.name, archive=archive, notes=(*model.notes, *archive.notes))
         if params is None:
             alone = sorted(inside.parent.glob("*.params"))
             params = newest_params(inside) or (alone[0] if len(alone) == 1 else None)
@@ -607,20 +616,13 @@ def names_to_fill(model: Model, named: Mapping[str, Any] | None = None) -> list[
 def split_inputs(model: Model, named: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """(inputs, missing parameters) among the variables that nothing fills.
 
-    A variable that stands where an operator takes a parameter (weight, bias, gamma, ...) is missing, unless the user
-    named it as an input; any other is an input."""
+    A variable that says that it is a parameter, or stands where an operator takes one (weight, bias, gamma, ...), is missing,
+    unless the user named it as an input; any other is an input."""
     assert model.graph is not None
-    readers = model.graph.uses()
-    nodes = {n.name: n for n in model.graph.variables()}
+    stored = parameters_of(model.graph)
     inputs, missing = [], []
     for name in model.variables():
-        roles = []
-        for reader, position in readers.get((id(nodes[name]), 0), ()):
-            assert reader.op is not None
-            roles.append(
-                position < len(reader.op.input_names()) and reader.op.input_names()[position] in reader.op.parameters
-            )
-        (missing if roles and all(roles) and name not in named else inputs).append(name)
+        (missing if name in stored and name not in named else inputs).append(name)
     return inputs, missing
 
 

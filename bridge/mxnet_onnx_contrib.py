@@ -4,7 +4,9 @@ file."""
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import tempfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,9 +14,11 @@ from converters.importer import from_onnx
 from hybrid import symbol
 from hybrid.context import Context
 from hybrid.gluon import SymbolBlock
+from hybrid.model import load_checkpoint
 from hybrid.ndarray import NDArray
 
-from .models import BadInput, open_model
+from .importing import import_onnx
+from .models import Model, open_onnx
 from .mxnet_onnx import export_model
 from .sharing import shared_weights, shared_words
 
@@ -23,17 +27,34 @@ mx2onnx = onnx2mx = sys.modules[__name__]
 """The packages of MXNet that these functions come from, or came from before 1.9."""
 
 
+def _read(
+    model_file: Any, dynamic: Mapping[str, Mapping[int, str]] | None
+) -> tuple[Model, tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]]:
+    """An ONNX file, opened as every command opens it, and what it imports to; with open axes, what was compared at other sizes."""
+    opened = open_onnx(model_file)
+    if not dynamic:
+        return opened, from_onnx(opened.imported)
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = os.path.join(folder, "net")
+        import_onnx(opened, output=prefix, dynamic=dynamic)
+        return opened, load_checkpoint(prefix, 0)
+
+
 def _log_shared(made: symbol.Symbol, arguments: Mapping[str, NDArray]) -> None:
     """Log which parameters several nodes share: what freezes one for a layer freezes it for all."""
     for line in shared_words(shared_weights(made.graph, arguments)):
         logging.getLogger(__name__).info("shared: %s", line)
 
 
-def import_model(model_file: Any) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
+def import_model(
+    model_file: Any, *, dynamic: Mapping[str, Mapping[int, str]] | None = None
+) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """An ONNX file as (symbol, arg_params, aux_params). ``bridge.import_onnx`` compares the numbers with onnxruntime too.
 
-    model_file: its path. Raises UnsupportedModel listing every node that cannot be read. Source: MXNet
-    contrib.onnx.import_model.
+    model_file: its path, or that of an archive with it. dynamic: names of axes that take any size though the file declares one,
+    such as {"data": {0: "batch"}}; what comes of it is compared with onnxruntime, as gluonnx import does, and MXNet has no such
+    argument. Raises UnsupportedModel listing every node that cannot be read, and with dynamic what bridge.import_onnx raises.
+    Source: MXNet contrib.onnx.import_model.
 
     Examples
     --------
@@ -46,15 +67,18 @@ def import_model(model_file: Any) -> tuple[symbol.Symbol, dict[str, NDArray], di
     >>> net.eval(data=mx.nd.ones((1, 3)), **arguments)[0].asnumpy()
     array([[6. , 1.5]], dtype=float32)
     """
-    found = from_onnx(model_file)
+    found = _read(model_file, dynamic)[1]
     _log_shared(found[0], found[1])
     return found
 
 
-def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
+def import_to_gluon(
+    model_file: Any, ctx: Context | None = None, *, dynamic: Mapping[str, Mapping[int, str]] | None = None
+) -> SymbolBlock:
     """An ONNX file as a SymbolBlock, with its parameters; called with the model's inputs in their order.
 
-    model_file: its path. ctx: where the parameters are to be; None: the current device.
+    model_file: its path, or that of an archive with it. ctx: where the parameters are to be; None: the current device.
+    dynamic: as import_model takes it.
 
     Raises as import_model does. Source: MXNet contrib.onnx.import_to_gluon.
 
@@ -67,11 +91,11 @@ def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
     >>> net(mx.nd.ones((1, 3))).asnumpy()
     array([[6. , 1.5]], dtype=float32)
     """
-    out, arguments, auxiliary = from_onnx(model_file)
+    opened, (out, arguments, auxiliary) = _read(model_file, dynamic)
     _log_shared(out, arguments)
     given = {**arguments, **auxiliary}
     # in the model's order, which is not always that in which the graph reads them
-    order = [i.name for i in open_model(model_file).proto.graph.input]  # type: ignore[union-attr]  # it is a file of ONNX
+    order = [i.name for i in opened.proto.graph.input]  # type: ignore[union-attr]  # it is ONNX
     free = [n for n in out.list_inputs() if n not in given]
     block = SymbolBlock(out, [symbol.var(n) for n in sorted(free, key=order.index)])
     block.collect_params().load_dict(given, ctx, cast_dtype=True, dtype_source="saved")
@@ -93,10 +117,7 @@ def get_model_metadata(model_file: Any) -> dict[str, list[tuple[str, tuple[int, 
     >>> mx.contrib.onnx.get_model_metadata(path)
     {'input_tensor_data': [('data', (1, 3))], 'output_tensor_data': [('top_fwd_output', (1, 2))]}
     """
-    model = open_model(model_file)
-    if not model.is_onnx:
-        raise BadInput(f"{model.name} is no ONNX model; get_model_metadata takes one")
-    proto = model.proto
+    proto = open_onnx(model_file).proto
     assert proto is not None
     stored = {t.name for t in proto.graph.initializer}
 

@@ -272,9 +272,10 @@ def inspect_table(result: InspectResult) -> Page:
     result = clean(result)
     rows = [("read", _sources(result.read))] if result.read else []
     sizes = {n: f", as {file} says" for n, file in result.sizes_from.items()}
-    rows += [(f"input {n}", f"{spec(s)}{sizes.get(n, '')}") for n, s in result.inputs.items()]
+    said = bool(result.sizes_wanted)  # below, in one line
+    rows += [(f"input {n}", f"{spec(s, quiet=said)}{sizes.get(n, '')}") for n, s in result.inputs.items()]
     meant = dict.fromkeys(result.detections, f", {ROWS}")
-    rows += [(f"output {n}", f"{spec(s)}{meant.get(n, '')}") for n, s in result.outputs.items()]
+    rows += [(f"output {n}", f"{spec(s, quiet=said)}{meant.get(n, '')}") for n, s in result.outputs.items()]
     if result.left_out:
         rows.append(("left out", _left_out(result.left_out)))
     if result.labels:
@@ -308,10 +309,19 @@ def inspect_table(result: InspectResult) -> Page:
         parts.append(Line(verdict, tone))
     elif result.checked:
         verdict, tone = "every operator is known", "good"
-        parts.append(Line(f"{verdict}; give input shapes (--input) to try every node", "good"))
+        parts.append(Line(verdict if said else f"{verdict}; give input shapes (--input) to try every node", "good"))
+    parts += _wanted(result.sizes_wanted, "to try every node")
     if result.fallbacks is not None:
         parts += _fallbacks(result.fallbacks)
     return Page(result.model, parts, verdict, tone)
+
+
+def _wanted(sizes: Mapping[str, str], why: str) -> list[Line]:
+    """A line on inputs whose sizes nothing says, and what to give."""
+    if not sizes:
+        return []
+    given = " ".join(f"--input {n}:{s}" for n, s in sizes.items())
+    return [Line(f"nothing says the sizes of {listed(sizes)}: give them {why}, such as {given}", "warn")]
 
 
 def _fallbacks(found: Sequence[FallbackCount]) -> list[Block]:
@@ -331,14 +341,21 @@ def nodes_table(result: NodesResult) -> Page:
         *(Column("output"), Column("shape"), Column("parameters", right=True), Column("operator"), Column("node"))
     ]
     rows = [
-        (o, shape(s.get("shape")), "" if i or not n["parameters"] else f"{n['parameters']:,}", n["operator"], n["node"])
+        (
+            o,
+            "" if result.sizes_wanted and s.get("shape") is None else shape(s.get("shape")),
+            "" if i or not n["parameters"] else f"{n['parameters']:,}",
+            n["operator"],
+            n["node"],
+        )
         for n in result.nodes
         for i, (o, s) in enumerate(n["outputs"].items())
     ]
     total = f"{result.parameters:,} parameters"
     if result.auxiliary:
         total += f", {result.auxiliary:,} of them running means and variances (mx.viz.print_summary leaves these out)"
-    return Page(result.model, [Grid(columns, rows), Line(total, "dim")])
+    told = _wanted(result.sizes_wanted, "for the shapes")
+    return Page(result.model, [Grid(columns, rows), Line(total, "dim"), *told])
 
 
 def operators_table(result: OperatorsResult) -> Page:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ import converters
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
+from hybrid.ir.declared import declared
 from hybrid.ir.graph import Entry, Node
 from hybrid.ops.elementwise import Elementwise
 from hybrid.passes.strip_labels import label_names
@@ -155,6 +156,91 @@ def told_by_arrays(
     ]
 
 
+class Opened(NamedTuple):
+    """Inputs of an imported network with the axes that its ONNX model leaves open."""
+
+    specs: dict[str, Spec]
+    """With a size to verify at for each of them."""
+    dynamic: Mapping[str, Mapping[int, str]]
+    vary: tuple[str, ...] = ()
+    """Names of the axes that are open though nobody asked for it."""
+    fixing: str = ""
+    """Options that give them sizes."""
+
+    @property
+    def notes(self) -> list[str]:
+        """A remark on these axes."""
+        names = listed(dict.fromkeys(self.vary))
+        said = (
+            f"{names} may vary, as in the ONNX model that the symbol was imported from; {self.fixing} fixes the sizes"
+        )
+        return [said] if self.vary else []
+
+
+def with_declared_axes(
+    model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Mapping[int, str]], batch: int | str | None = None
+) -> Opened:
+    """The specs and open axes, with those that the variables of inputs declare whose shape nobody gives. batch: a size for the
+    first axis of all of them, or a name that somebody else gives to it."""
+    assert model.graph is not None
+    every = {n.name: own for n in model.graph.variables() if n.name not in model.params and (own := declared(n))}
+    asked = {n: d for n, d in every.items() if (n not in specs or specs[n].shape is None) and not _all_sizes(d)}
+    sizes: dict[str, int] = {}
+    labels: dict[str, str] = {}
+    for name, own in every.items():
+        labels |= {d: dynamic[name][a] for a, d in enumerate(own) if isinstance(d, str) and a in dynamic.get(name, {})}
+        given = specs[name].shape or () if name in specs else ()
+        sizes |= {d: size for d, size in zip(own, given) if isinstance(d, str) and isinstance(size, int)}
+    fixed = {*sizes} - {*labels}
+    out, axes = dict(specs), {n: dict(a) for n, a in dynamic.items()}
+    vary, fixing = [], []
+    for name, own in asked.items():
+        shape: MaybeShape = tuple(d if isinstance(d, int) else sizes.get(d, UNKNOWN) if d else UNKNOWN for d in own)
+        channels = _told_by_weights(model, name, own)
+        chosen = sizes_for(model, name, tuple(channels.get(a, d) for a, d in enumerate(shape)), out)
+        if not all(isinstance(d, int) for d in chosen):
+            return Opened(specs, dynamic)  # who settles the inputs says which are wanted
+        if isinstance(batch, int) and not isinstance(own[0], int):
+            chosen = (batch, *chosen[1:])
+        out[name] = Spec(chosen, out[name].dtype if name in out else None)
+        open_axes = {
+            axis: axes.get(name, {}).get(axis) or labels.get(label or "") or label or f"{name}_{axis}"
+            for axis, label in enumerate(own)
+            if not isinstance(label, int) and label not in fixed and axis not in channels and (axis or batch is None)
+        }
+        sizes |= {d: s for d, s in zip(own, chosen) if isinstance(d, str) and isinstance(s, int)}
+        if open_axes:
+            axes[name] = open_axes
+            vary += open_axes.values()
+            fixing.append(f"--input {name}:{','.join(map(str, chosen))}")
+    try:
+        model.infer(out)
+    except MXNetError:
+        return Opened(specs, dynamic)
+    return Opened(out, axes, tuple(vary), " ".join(fixing))
+
+
+def with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
+    """A spec of known sizes, with names in the place of those of some axes."""
+    assert spec.shape is not None
+    return Spec(tuple(axes.get(i, d) for i, d in enumerate(spec.shape)), spec.dtype)
+
+
+def _all_sizes(shape: Sequence[object]) -> bool:
+    return all(isinstance(d, int) for d in shape)
+
+
+def _told_by_weights(model: Model, name: str, sizes: Sequence[object]) -> dict[int, int]:
+    """Sizes of axes, other than the first, that are declared open and are as many as the first layer's weights take."""
+    layer = first_layer(model, name)
+    if layer is None or layer.op is None or layer.op.name == "Embedding":
+        return {}
+    known = _first_layer(model, name) or ()
+    if len(known) != len(sizes):
+        return {}
+    return {a: d for a, d in enumerate(known) if a and not isinstance(sizes[a], int) and isinstance(d, int)}
+
+
 def told_beside(model: Model, given: Container[str]) -> list[str]:
     """A remark on each shape that was taken from a file beside the model, since nobody gave it. given: inputs of which one was."""
     free = model.variables()
@@ -254,12 +340,18 @@ def example(model: Model, name: str, shape: MaybeShape = None, specs: Mapping[st
     return ",".join(map(str, sizes_for(model, name, shape, specs)))
 
 
+def tells(model: Model, name: str, shape: MaybeShape) -> bool:
+    """True where the network itself tells something of the shape of an input, be it only the rank."""
+    return shape is not None or _first_layer(model, name) is not None
+
+
 def sizes_for(
     model: Model, name: str, shape: MaybeShape = None, specs: Mapping[str, Spec] | None = None
 ) -> tuple[int | str, ...]:
     """Sizes that an input may have, as example writes them."""
     assert model.graph is not None
-    known = _first_layer(model, name) if shape is None else shape
+    known = _own_shape(model, name, specs or {}) if shape is None else shape
+    known = _first_layer(model, name) if known is None else known
     if known is None:
         return USUAL[4]
     rank, layer = len(known), first_layer(model, name)
@@ -277,6 +369,16 @@ def sizes_for(
         side = fitting_side(model, name, open_, told)
         usual |= dict(zip(space, SPACE[rank])) if side is None else dict.fromkeys(space, side)
     return tuple(usual[i] if d is UNKNOWN else d for i, d in enumerate(known))
+
+
+def _own_shape(model: Model, name: str, specs: Mapping[str, Spec]) -> MaybeShape:
+    """The shape that inference knows of an input, which the symbol may say itself."""
+    assert model.graph is not None
+    node = next((n for n in model.graph.variables() if n.name == name), None)
+    try:
+        return None if node is None else model.infer(specs).spec(Entry(node)).shape
+    except MXNetError:  # what is known of the others does not fit, which somebody else says
+        return None
 
 
 def unvarying(model: Model, other: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> list[str]:

@@ -22,7 +22,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import Inference, infer
 from hybrid.ir.json import UnknownOp
 
-from .import_state import dtype_attribute
+from .import_state import parameter_attributes
 from .names import Names
 from .onnx_types import known_dims
 
@@ -187,8 +187,7 @@ class _Lowering:
     def _parameter(self, array: np.ndarray, name: str) -> Expression:
         name = self.names.unique(name)
         self.params[name] = array
-        attrs = {"__shape__": str(array.shape), **dtype_attribute(array.dtype)}
-        return Expression((Entry(Node(None, name, (), {**attrs, "__grad_req__": "null"})),))
+        return Expression((Entry(Node(None, name, (), parameter_attributes(array, trained=False))),))
 
     def _change(self, node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         op = node.op

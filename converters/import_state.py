@@ -200,6 +200,14 @@ class ImportState:
         return self.names.unique(name)
 
 
+def parameter_attributes(array: np.ndarray, *, trained: bool) -> dict[str, str]:
+    """The hidden attributes of a parameter's variable, as Gluon writes them. One that is not trained, since it is a number of the
+    model's structure, learns nothing in MXNet, which knows of rates only."""
+    rate = "1.0" if trained else "0.0"
+    attrs = {"__shape__": str(array.shape), **dtype_attribute(array.dtype), "__lr_mult__": rate, "__wd_mult__": rate}
+    return attrs if trained else {**attrs, "__grad_req__": "null"}
+
+
 def dtype_attribute(dtype: np.dtype | None) -> dict[str, str]:
     """The hidden attributes of a variable of a dtype."""
     return {} if dtype is None else {"__dtype__": declare_dtype(dtype)}

@@ -9,6 +9,7 @@ import onnx
 
 from hybrid.core.op import FAMILY, Spec, lookup
 from hybrid.core.shapes import UNKNOWN
+from hybrid.ir.declared import declare
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.creation import ShapeArray
 
@@ -23,15 +24,16 @@ from .reader import OnnxFile, read_model
 
 
 def from_onnx(model: Any, *, folder: Any = None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """An ONNX model (a path, bytes, ModelProto) as ``(symbol, arg_params, aux_params)``, as mx.model.load_checkpoint gives them.
+    """An ONNX model as ``(symbol, arg_params, aux_params)``, as mx.model.load_checkpoint gives them.
 
-    folder: where external data lies, for a model that is no path.
+    model: a path, bytes, a ModelProto, or what import_model has made of one. folder: where external data lies, for a
+    model that is no path.
     Raises UnsupportedModel listing every node that cannot be read, ConversionError or hybrid's FormatError for a broken model."""
     from hybrid.context import cpu
     from hybrid.ndarray import NDArray
     from hybrid.symbol import Symbol
 
-    found = import_model(model, folder=folder)
+    found = model if isinstance(model, Imported) else import_model(model, folder=folder)
     auxiliary = {n.name for n in found.graph.auxiliary_states()}
     arrays = {name: NDArray._own(np.array(array, order="C"), cpu()) for name, array in found.params.items()}
     return (
@@ -137,6 +139,8 @@ class _Import(Importer):
         attrs = dtype_attribute(spec.dtype)
         if info.type.WhichOneof("value") not in (None, "tensor_type"):
             attrs[KIND] = text
+        else:
+            attrs |= declare(spec.shape)
         shape = known_dims(spec.shape)
         if shape and 0 not in (d for d in shape if d is not UNKNOWN):
             attrs["__shape__"] = str(tuple(0 if d is UNKNOWN else d for d in shape))

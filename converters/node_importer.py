@@ -25,7 +25,15 @@ from hybrid.ir.json import UnknownOp, is_hidden
 
 from . import legacy_fixes, symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
-from .import_state import FOLDED, INLINE, ImportedSubgraph, ImportedValue, ImportState, dtype_attribute
+from .import_state import (
+    FOLDED,
+    INLINE,
+    ImportedSubgraph,
+    ImportedValue,
+    ImportState,
+    dtype_attribute,
+    parameter_attributes,
+)
 from .onnx_types import code_of, declared_spec, dtype_of, known_dims
 from .proto_nodes import attribute_of, function_key, standard_of, topological_order
 from .registry import FAMILY, NOT_IMPORTED, STANDARD, earlier_import_handler, family_name, import_handler
@@ -154,10 +162,7 @@ class Importer:
         known = shared.parameters.get(id(array))
         if known is None:
             name = shared.stored.get(id(array)) or shared.unique(name or f"{self.label}_constant")
-            attrs = {"__shape__": str(array.shape), **dtype_attribute(array.dtype)}
-            if not value.weight:
-                # a number of the model's structure is not for training; MXNet knows of rates only
-                attrs |= {"__lr_mult__": "0.0", "__wd_mult__": "0.0", "__grad_req__": "null"}
+            attrs = parameter_attributes(array, trained=value.weight)
             shared.params[name] = array
             known = shared.parameters[id(array)] = Entry(Node(None, name, (), attrs))
         return self._capture_through(ImportedValue(name, value.shape, value.dtype, None, known))

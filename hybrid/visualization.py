@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .core.attrs import Int, Tuple
-from .core.shapes import from_legacy, is_known
+from .core.shapes import MaybeShape, from_legacy, is_known
 from .frontend.brief import briefly
 from .frontend.drawing import Drawing, kind_of
-from .ir.graph import Entry
+from .ir.graph import Entry, Node
 from .ir.infer import infer
-from .ir.weights import weights_by_reader
+from .ir.weights import is_input, parameters_of, weights_by_reader
 from .symbol import Symbol
 
 _SIZES = Tuple(Int())
@@ -54,15 +54,23 @@ def _key(node: Mapping[str, Any]) -> str:
 
 def _sizes(symbol: Symbol, shape: Mapping[str, tuple[int, ...]] | None) -> dict[str, int]:
     """Numbers of parameters of layers by their names, as far as the shapes of their variables are known. Layers of the kinds that
-    MXNet counts are among them where the symbol itself says the shapes of their weights, as files of imported networks do."""
+    MXNet counts are among them where the symbol itself says the shapes of their weights, and all layers of imported networks, whose
+    weights may be computed, of which MXNet's count knows nothing."""
     graph, given = symbol.graph, shape or {}
     inferred = infer(graph, {n: from_legacy(s) for n, s in given.items()})
-    found: dict[str, int] = {}
+    imported = any(map(is_input, graph.variables()))
+    found: dict[str, int] = dict.fromkeys((n.name for n in graph.nodes if n.op is not None), 0) if imported else {}
+
+    def of(weight: Node) -> MaybeShape:
+        # a single number has no axes, which MXNet's way of writing shapes cannot tell from a shape that is not known
+        single = imported and weight.attrs.get("__shape__") == "()"
+        return () if single else inferred.spec(Entry(weight)).shape
+
     for node, weights in weights_by_reader(graph, given):
         assert node.op is not None
         if node.op.name in _COUNTED and not all("__shape__" in w.attrs for w in weights):
             continue
-        shapes = [s for w in weights if is_known(s := inferred.spec(Entry(w)).shape)]
+        shapes = [s for w in weights if is_known(s := of(w))]
         if len(shapes) == len(weights):
             found[node.name] = sum(map(math.prod, shapes))
     return found
@@ -100,8 +108,8 @@ def print_summary(
     shape: shapes of the inputs by name. positions: where columns end, as parts of line_length or, when the last is above 1, in
     characters. Convolutions, FullyConnected, BatchNorm and Embedding are counted as MXNet counts them, by the channels before
     them; by their weights where the symbol says the shapes of these, as that of an imported network does. So are all others,
-    which MXNet counts as 0. Weights that several layers share are counted at the first of them, and
-    running means and variances, which are no arguments but auxiliary states, nowhere: gluonnx inspect tells all of a file.
+    which MXNet counts as 0. Each parameter is counted once, at the first layer that reads it, and running means and variances,
+    which are no arguments but auxiliary states, nowhere: gluonnx inspect and "Unique parameters" of Block.summary have these too.
 
     Examples
     --------
@@ -219,7 +227,8 @@ def plot_network(
     node_attrs : dict or None
         Graphviz attributes of all boxes, such as {"fixedsize": "false"}.
     hide_weights : bool
-        Leave variables out that are named as weights are.
+        Leave variables out that are named as weights are, as MXNet does, that say that they are parameters, as those of an
+        imported network do, or that operators take as parameters and as nothing else, whatever they are called.
     brief : bool
         For deep networks, and not in MXNet: a layer with what follows it in a row (BatchNorm, Activation) is one box, and of
         equal blocks in a row the first is drawn, with a box below that says how many more there are. What was joined is listed
@@ -270,11 +279,11 @@ def plot_network(
         box = {k: v for k, v in box.items() if k in (node_attrs or {}) or k not in ("fixedsize", "width", "height")}
     digraph = _digraph()
     dot: Any = Drawing(title) if brief or digraph is None else digraph(name=title, format=save_format)
-    hidden = set()
+    hidden, stored = set(), parameters_of(symbol.graph)
     for node in nodes:
         own = dict(box)
         if node["op"] == "null":
-            if node["name"].endswith(_WEIGHTS):
+            if node["name"].endswith(_WEIGHTS) or (hide_weights and node["name"] in stored):
                 # when they are not to be hidden, Graphviz makes a node where an arrow leads to one
                 if hide_weights:
                     hidden.add(node["name"])

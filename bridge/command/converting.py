@@ -15,6 +15,7 @@ from .. import report
 from ..inputs import parse_dynamic
 from ..job import check_target
 from ..many.lists import is_list
+from ..models import open_onnx
 from ..paths import BadInput, beside, symbol_files
 from ..renaming import parse_renames
 from .conversion_options import Conversion, Rename, read_conversion
@@ -105,7 +106,7 @@ def _written(output: Path, external_data: bool | None) -> list[Path]:
 
 @grouped
 def import_(
-    model: Annotated[Path, typer.Argument(help="An ONNX file.")],
+    model: Annotated[Path, typer.Argument(help="An ONNX file, or an archive with one.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The prefix; by default the file's name, if no such file exists."),
@@ -125,14 +126,12 @@ def import_(
     """Convert an ONNX model to a symbol with parameters; the files are written only if both give the same numbers."""
     as_json, report_to = general.as_json, general.report_to
     with errors(as_json, report_to) as older, progress(as_json) as tell:
-        prefix = model.with_suffix("") if output is None and model.name else output or model
-        writes = symbol_files(prefix)
+        writes = symbol_files(model.with_suffix("") if output is None and model.name else output or model)
         older.note(*writes, comparing.repro)
-        opened = bridge.open_model(model)
-        if not opened.is_onnx:
-            raise BadInput(f"{model}: an MXNet symbol already; import takes an ONNX file, convert makes one of this")
+        opened = open_onnx(model)
+        prefix = model.parent / opened.name if output is None else output
         if output is None:
-            there = [str(p) for p in writes if p.exists()]
+            there = [str(p) for p in symbol_files(prefix) if p.exists()]
             if there:  # maybe what the ONNX file was converted from
                 raise BadInput(
                     f"{' and '.join(there)}: there already; give a prefix with -o, the same one to write over them"
@@ -140,7 +139,7 @@ def import_(
         ranges, given = feeding.ranges, read_inputs(opened, feeding.input, feeding.inputs)
         specs, pictures = read_images(opened, feeding.image, given, ranges)
         result = (bridge.import_widened if fp32 else bridge.import_onnx)(
-            model,
+            opened,
             output=prefix,
             inputs=specs,
             dynamic=parse_dynamic(dynamic or ()),

@@ -45,6 +45,8 @@ from ..settle import (
     told_beside,
     told_by_arrays,
     unvarying,
+    with_axes,
+    with_declared_axes,
 )
 from .asked import Proof, Wanted
 
@@ -81,7 +83,7 @@ class Network:
     @property
     def shaped(self) -> dict[str, Spec]:
         """The inputs with names in place of sizes where axes are open."""
-        return {n: _with_axes(s, self.axes.get(n, {})) for n, s in self.specs.items()}
+        return {n: with_axes(s, self.axes.get(n, {})) for n, s in self.specs.items()}
 
 
 def opened(
@@ -122,6 +124,9 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         model = model.inferring(specs)
     model, stored = freed(model, names_in(wanted.free, model.params))
     specs, axes = stored | specs, wanted.dynamic
+    if not wanted.preprocess:
+        found = with_declared_axes(model, specs, axes, wanted.batch)
+        specs, axes, beside = found.specs, found.dynamic, [*beside, *found.notes]
     facts = as_metadata(wanted.postprocess.labels) | as_facts(wanted.postprocess) if wanted.postprocess else {}
     if wanted.preprocess:
         prepared = preprocessed(model, wanted.preprocess, specs, axes, proof.ranges or {})
@@ -343,13 +348,8 @@ def _refusal(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, sizes: M
 
 def _at(specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> dict[str, Spec]:
     """The inputs at these sizes of open axes."""
-    named = {n: _with_axes(s, dynamic.get(n, {})) for n, s in specs.items()}
+    named = {n: with_axes(s, dynamic.get(n, {})) for n, s in specs.items()}
     return {n: Spec(tuple(sizes.get(d, d) for d in s.shape or ()), s.dtype) for n, s in named.items()}  # type: ignore[misc]
-
-
-def _with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
-    assert spec.shape is not None
-    return Spec(tuple(axes.get(i, d) for i, d in enumerate(spec.shape)), spec.dtype)
 
 
 def _ids_as_floats(model: Model, specs: Mapping[str, Spec], given: Mapping[str, Spec]) -> list[str]:

@@ -50,9 +50,11 @@ def shape(dims: Sequence[Any] | None) -> str:
     return "shape unknown" if dims is None else f"({','.join(map(str, dims))})" if dims else "scalar"
 
 
-def spec(found: Mapping[str, Any]) -> str:
-    """Dtype and sizes of an input or output."""
+def spec(found: Mapping[str, Any], *, quiet: bool = False) -> str:
+    """Dtype and sizes of an input or output. quiet: nothing for sizes that are not known."""
     dims = found.get("shape")
+    if dims is None and quiet:
+        return found.get("dtype") or "dtype unknown"
     sizes = "shape unknown" if dims is None else " x ".join(map(str, dims)) or "scalar"
     return f"{found.get('dtype') or 'dtype unknown'} {sizes}"
 

@@ -18,7 +18,7 @@ from ..half import widen_half
 from ..importing import ImportResult, import_onnx
 from ..inputs import Given, as_specs, loaded
 from ..job import NotEquivalent, check_target
-from ..models import ONNX, BadInput
+from ..models import BadInput, open_onnx
 from ..paths import symbol_files
 from ..result import Progress
 from ..verify import verify as verify_models
@@ -54,7 +54,7 @@ def import_widened(
     tell = listener(progress)
     if options.get("expected") is not None:
         raise BadInput("recorded outputs are those of the file's own precision: leave out --expected, or --fp32")
-    held = ONNX.load(model)
+    held = open_onnx(model)
     if output is not None:
         for place in symbol_files(output):
             check_target(place, *held.files())

@@ -684,7 +684,25 @@ class Parameter:
         self._trainer = trainer
 
 
-class Constant(Parameter):
+class Fixed(Parameter):
+    """A parameter that training leaves as it is, whatever values it is given."""
+
+    @property
+    def grad_req(self) -> str:
+        """Always "null"."""
+        return "null"
+
+    @grad_req.setter
+    def grad_req(self, req: str) -> None:
+        if req != "null":
+            warnings.warn(
+                f'Constant parameter "{self.name}" does not support grad_req other than "null", '
+                f'and new value "{req}" is ignored.',
+                stacklevel=2,
+            )
+
+
+class Constant(Fixed):
     """A parameter that training leaves as it is; ``set_data`` still changes it.
 
     Parameters
@@ -715,17 +733,3 @@ class Constant(Parameter):
 
     def _initial(self, waiting: _Deferred) -> NDArray:
         return as_nd(self.value) if waiting.init == self.init else super()._initial(waiting)
-
-    @property
-    def grad_req(self) -> str:
-        """Always "null"."""
-        return "null"
-
-    @grad_req.setter
-    def grad_req(self, req: str) -> None:
-        if req != "null":
-            warnings.warn(
-                f'Constant parameter "{self.name}" does not support grad_req other than "null", '
-                f'and new value "{req}" is ignored.',
-                stacklevel=2,
-            )

@@ -147,6 +147,10 @@ class ParameterDict:
                 )
         return found
 
+    def _put(self, made: Parameter) -> None:
+        """Take in a parameter under the name that it has."""
+        self._params[made.name] = made
+
     def get_constant(self, name: str, value: Any = None) -> Parameter:
         """The constant ``prefix + name``, made of the value if there is none.
 

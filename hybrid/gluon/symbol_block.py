@@ -17,12 +17,13 @@ from ..core.shapes import is_known, show
 from ..eager.cached_op import CachedOp, FastCall
 from ..eager.faces import dressed
 from ..formats import pairs, params
+from ..ir.declared import SIZES
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import infer
-from ..ir.weights import WEIGHTS, weights_by_reader
+from ..ir.weights import WEIGHTS, is_input
 from ..ndarray import NDArray
 from ..symbol import Symbol
-from .base_parameter import ParameterError
+from .base_parameter import Fixed, Parameter, ParameterError
 from .hybrid_block import FORWARDS, HybridBlock
 from .nested import _flatten, _regroup
 from .parameter_dict import ParameterDict
@@ -84,15 +85,19 @@ class SymbolBlock(HybridBlock):
             found = self._params._find(node.name)
             if found is not None:  # shared: it knows better
                 continue
-            self._params.get(
+            state = graph.is_auxiliary(node)
+            kind = Fixed if _is_fixed(node) and not state else Parameter
+            made = kind(
                 node.name,
                 shape=spec.shape if is_known(spec.shape) else None,
                 dtype=np.float32 if spec.dtype is None else spec.dtype.type,
-                grad_req="null" if graph.is_auxiliary(node) or _is_fixed(node) or not _trains(spec.dtype) else "write",
+                grad_req="null" if state or _is_fixed(node) or not _trains(spec.dtype) else "write",
                 lr_mult=float(node.attrs.get("__lr_mult__", 1.0)),
                 wd_mult=float(node.attrs.get("__wd_mult__", 1.0)),
                 allow_deferred_init=True,
+                differentiable=not state,  # as BatchNorm's own: nobody means to decay running means
             )
+            self._params._put(made)
 
     def __repr__(self) -> str:
         variables, out = self._get_graph()
@@ -179,6 +184,9 @@ class SymbolBlock(HybridBlock):
         for node in self.graph.arguments():
             if node.name not in self._params or node.name in there:
                 continue
+            if is_input(node):
+                found.append(node.name)
+                continue
             spec = declared.spec(Entry(node))
             slots = {r.op.input_names()[i] for r, i in readers.get((id(node), 0), ()) if r.op is not None}
             if not _trains(spec.dtype) or (not is_known(spec.shape) and not slots & _SLOTS):
@@ -229,6 +237,7 @@ class SymbolBlock(HybridBlock):
         if len(flat) != len(names):
             raise ValueError(f"got {len(flat)} inputs, wanted {len(names)} ({', '.join(names)})")
         if flat and all(isinstance(a, Symbol) for a in flat):
+            _declare_sizes(out.graph, dict(zip(names, flat)))
             return _regroup(list(out(**dict(zip(names, flat)))), self._out_format)
         for name, arg in zip(names, flat):
             if not isinstance(arg, NDArray):
@@ -268,18 +277,14 @@ class SymbolBlock(HybridBlock):
         fed = {str(v.name): a for v, a in zip(variables, flat) if isinstance(a, NDArray)}
         known = {**fed, **{n: p.data() for n, p in self._params.items() if p._data is not None}}
         inferred = infer(graph, {n: a.shape for n, a in known.items()}, {n: a.dtype for n, a in known.items()})
-        read = {id(n): w for n, w in weights_by_reader(graph, fed, twice=True)}
-        states = {n: p for n, p in self._params.items() if p.grad_req == "null"}
         lines = []
         for node in graph.nodes:
             if node.op is None or not node.inputs:  # constants are no layers
                 continue
             shapes = [inferred.spec(Entry(node, i)).shape for i in range(node.num_visible_outputs)]
-            weights = [self._params[w.name] for w in read.get(id(node), ()) if w.name in self._params]
-            weights += [
-                states[e.node.name] for e in node.inputs if graph.is_auxiliary(e.node) and e.node.name in states
-            ]
-            lines.append((f"{node.name} ({node.op.name})", ", ".join(map(show, shapes)), weights))
+            read = dict.fromkeys(e.node.name for e in node.inputs if e.node.is_variable)
+            own = [self._params[n] for n in read if n in self._params and self._params[n]._data is not None]
+            lines.append((f"{node.name} ({node.op.name})", ", ".join(map(show, shapes)), own))
         return lines
 
     def cast(self, dtype: Any) -> None:
@@ -352,6 +357,14 @@ def _is_fixed(node: Node) -> bool:
 def _trains(dtype: np.dtype | None) -> bool:
     """True for dtypes whose numbers can change a little: no integers (axes and sizes of imported networks), no strings."""
     return dtype is None or dtype.kind == "f" or dtype.name == "bfloat16"
+
+
+def _declare_sizes(graph: Graph, given: dict[str, Any]) -> None:
+    """Let variables that are to stand for declared inputs of a graph declare the same sizes: those of a block around this one."""
+    for node in graph.variables():
+        one = given[node.name]._entries[0].node if node.name in given else None
+        if one is not None and one.is_variable and is_input(node):
+            one.attrs.setdefault(SIZES, node.attrs[SIZES])
 
 
 def _is_nested(given: Sequence[Any]) -> bool:

@@ -24,6 +24,7 @@ from ..core.error import InternalError, MXNetError, OpError
 from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.op import BACKWARD, FAMILY, Op, Spec
 from ..core.shapes import MOST_DIMS, UNKNOWN, MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
+from .declared import held
 from .graph import Entry, Graph, Node, SubgraphFunction
 
 Key = tuple[int, int]  # id of node, output index
@@ -115,8 +116,9 @@ def _infer_shapes(
                 declared = from_legacy(kind_of(tuple[int, ...]).read(hint)) if hint else None
             except ValueError:
                 raise OpError(f"variable {node.name}: __shape__={hint!r} is not a shape") from None
+            known_of = held(node, given.get(node.name))
             try:
-                known[id(node), 0] = merge(given.get(node.name), declared)
+                known[id(node), 0] = merge(known_of, declared)
             except ValueError:
                 # what is given wins over what was declared when the model was written (another batch size)
                 known[id(node), 0] = given[node.name]

@@ -25,6 +25,7 @@ from hybrid.core.memory_budget import memory_budget, set_memory_budget
 from tests.models.networks import networks
 
 SAGEMAKER = Path(__file__).parents[2] / "fixtures/sagemaker"
+CNN = Path(__file__).parents[2] / "fixtures/onnx/torch_cnn_legacy/model.onnx"
 LENET = next(n for n in networks() if n.name == "lenet").folder
 FILES = {n: (LENET / n).read_bytes() for n in ("model-symbol.json", "model-0000.params")}
 
@@ -142,7 +143,7 @@ def test_what_is_in_an_archive_is_said(tmp_path: Path) -> None:
             with pytest.raises(bridge.BadInput, match=said.replace("m.zip", name)):
                 bridge.open_model(path)
     for name in ("m.zip", "m.tar.gz"):
-        with pytest.raises(bridge.BadInput, match="an archive"):
+        with pytest.raises(bridge.BadInput, match=f"{name}: an MXNet symbol already; import takes an ONNX file"):
             bridge.import_onnx(packed(tmp_path / name, FILES))
     (tmp_path / "m.onnx.gz").write_bytes(gzip.compress(onnx_model))
     with pytest.raises(bridge.BadInput, match="gzip, and no tar archive inside; unpack it"):
@@ -391,6 +392,27 @@ def test_weights_beside_the_model_in_an_archive_are_read(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(native.level() is None, reason="NumPy has no programs to save")
+@pytest.mark.parametrize("name", ["m.zip", "m.tar.gz"])
+def test_an_archive_with_an_onnx_model_is_imported(name: str, tmp_path: Path) -> None:
+    """As a file by itself is, wherever an ONNX model is taken; a script in it is told of."""
+    source = packed(tmp_path / name, {"deep/net.onnx": CNN.read_bytes(), "code/inference.py": b"x"})
+    wanted = bridge.import_onnx(CNN)
+    result = CliRunner().invoke(app, ["import", str(source)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["m-0000.params", "m-symbol.json", name])
+    for given in ({}, {"inputs": {"image": (3, 3, 32, 32)}}, {"dynamic": {"image": {0: "n"}}}):
+        made = bridge.import_onnx(source, **given)
+        assert (made.parameters, made.operators) == (wanted.parameters, wanted.operators)
+        assert any("code/inference.py" in w for w in made.warnings)
+    assert any("code/inference.py" in w for w in bridge.inspect(source).warnings)
+    data = mx.nd.random.uniform(shape=(2, 3, 32, 32))
+    nets = [mx.contrib.onnx.import_to_gluon(path) for path in (source, CNN)]
+    got, want = (net(data)[0].asnumpy() for net in nets)
+    np.testing.assert_array_equal(got, want)
+    assert mx.contrib.onnx.import_model(source)[1].keys() == mx.contrib.onnx.import_model(CNN)[1].keys()
+    assert mx.contrib.onnx.get_model_metadata(source) == mx.contrib.onnx.get_model_metadata(CNN)
+
+
 def test_an_archive_is_compiled_beside_itself(tmp_path: Path) -> None:
     source = packed(tmp_path / "m.zip", with_weights_beside(tmp_path))
     made = bridge.compile(source)

@@ -486,8 +486,8 @@ def test_the_models_that_are_handed_on(mlp: Path, tmp_path: Path) -> None:
     assert first.params_path == other
     there = tmp_path / "there.onnx"
     there.write_bytes(mlp.with_name("net.onnx").read_bytes())
-    (path,), kwargs = handed("import_onnx", "import", there)
-    assert (path, kwargs["output"]) == (there, tmp_path / "there")
+    (opened,), kwargs = handed("import_onnx", "import", there)
+    assert (opened.path, kwargs["output"]) == (there, tmp_path / "there")
     np.savez(tmp_path / "x.npz", x=np.eye(3, dtype=np.float32))
     np.savez(tmp_path / "y.npz", x=np.eye(2, 3, dtype=np.float32))
     for function, command in (("convert", ["convert", mlp]), ("import_onnx", ["import", there])):

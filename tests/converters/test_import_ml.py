@@ -425,9 +425,9 @@ def test_lists_without_elements_are_lists_that_are_not_given() -> None:
     proto = model("LabelEncoder", WHOLE, Y, version=2, keys_int64s=[5, 6], values_floats=[1.5, 2.5])
     for name, kind in (("keys_strings", AttributeProto.STRINGS), ("values_int64s", AttributeProto.INTS)):
         proto.graph.node[0].attribute.append(helper.make_attribute(name, [], attr_type=kind))
-    x = np.array([6, 5, 7])
+    x = np.array([[6, 5, 7]])
     (got,) = prepare(proto).run([x])
-    assert got.tolist() == [2.5, 1.5, 0]
+    assert got.tolist() == [[2.5, 1.5, 0]]
     joined = parsed("""<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 1]>
         g (float[n, 2] a) => (float[n, 2] y) { y = ai.onnx.ml.FeatureVectorizer (a) }""")
     found = import_model(joined)

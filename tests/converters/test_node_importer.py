@@ -74,8 +74,9 @@ def test_where_constants_go() -> None:
         assert (node.op is not None) == inlined, name
         assert node.name == "c"
         assert list(g.shared.params) == ([] if inlined else ["c"]), name
-        fixed = {} if inlined or weight else {"__lr_mult__": "0.0", "__wd_mult__": "0.0", "__grad_req__": "null"}
-        assert {k: v for k, v in node.attrs.items() if "mult" in k or "grad" in k} == fixed, name
+        rate = {"__lr_mult__": str(float(weight)), "__wd_mult__": str(float(weight))}  # as Gluon writes every parameter
+        trained = {} if inlined else rate if weight else {**rate, "__grad_req__": "null"}
+        assert {k: v for k, v in node.attrs.items() if "mult" in k or "grad" in k} == trained, name
     with pytest.raises(Unsupported, match="nothing has no value"):
         importer().entry(ImportedValue("nothing"))
 

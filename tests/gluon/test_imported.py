@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import bridge
@@ -161,3 +162,28 @@ def test_a_tuned_block_becomes_onnx_again(tmp_path: Path) -> None:
     got = bridge.run(tmp_path / "tuned.onnx", feeds)
     for a, b in zip(got.values(), net.outputs(), strict=True):
         assert compare("output", a, b.asnumpy()).equal
+
+
+def test_constants_stay_as_they_are_when_all_is_freed() -> None:
+    """As gluon.Constant: a request for gradients is passed over with a warning; running means take none either."""
+    model = """<ir_version: 8, opset_import: ["" : 17]> g (float[n, 3, 2, 2] x) => (float[n, 3, 2, 2] y)
+    <float[3] scale = {1, 1, 1}, float[3] shift = {0, 0, 0}, float[3] mean = {1, 2, 3}, float[3] var = {1, 1, 1}>
+    {
+        half = Constant <value = float[1, 3, 1, 1] {0.5, 0.25, 2}> ()
+        z = Mul (x, half)
+        y = BatchNormalization (z, scale, shift, mean, var)
+    }"""
+    net = mx.contrib.onnx.import_to_gluon(onnx.parser.parse_model(model))
+    parameters = net.collect_params()
+    with pytest.warns(UserWarning, match='"half" does not support grad_req other than "null"') as told:
+        parameters.setattr("grad_req", "write")
+    assert len(told) == 1
+    trained = {"scale", "shift"}
+    assert {n for n, p in parameters.items() if p.grad_req != "null"} == trained
+    before = {n: p.data().asnumpy() for n, p in parameters.items()}
+    trainer = mx.gluon.Trainer(parameters, "sgd", {"learning_rate": 0.1, "wd": 0.5})
+    with mx.autograd.record(train_mode=False):
+        loss = (net(mx.nd.random.uniform(shape=(2, 3, 2, 2))) ** 2).mean()
+    loss.backward()
+    trainer.step(1)
+    assert {n for n, p in parameters.items() if (p.data().asnumpy() != before[n]).any()} == trained

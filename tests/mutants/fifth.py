@@ -311,9 +311,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "some roles",
-        "bridge/models.py",
-        "(missing if roles and all(roles) and name not in named else inputs).append(name)",
-        "(missing if roles and any(roles) and name not in named else inputs).append(name)",
+        "hybrid/ir/weights.py",
+        "return said | {n for n, stored in places.items() if all(stored)}",
+        "return said | {n for n, stored in places.items() if any(stored)}",
         "tests/bridge/test_engines.py -k test_inputs_are_told_from_missing_parameters",
     ),
     (
