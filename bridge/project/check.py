@@ -26,6 +26,8 @@ from .config import NAME, Entry, Project, Rule, Rules, load_project
 from .reasons import Held, Reasons, changes, key_of, reasons_of, with_first, without_side
 from .results import CheckResult, FileResult, Status, with_reasons
 from .standing import left_out, other_inputs, stale, unknown_inputs, unreached_bounds
+from .unlisted import told as unlisted_told
+from .unlisted import unlisted
 from .updating import kept, recorded_anew
 
 
@@ -75,8 +77,17 @@ def check(
         if baseline is not None:
             updated += [f"{entry.name}: {w}" for w in words]
         files += results
-    told = with_reasons(files, reasons)
-    return CheckResult(told, reasons, tuple(updated), project.alone, time.perf_counter() - start, project.remarks)
+    return completed(project, files, reasons, tuple(updated), time.perf_counter() - start)
+
+
+def completed(
+    project: Project, files: Sequence[FileResult], reasons: tuple[str, ...], updated: tuple[str, ...], seconds: float
+) -> CheckResult:
+    """The check of a project whose files have these results. reasons: to fail."""
+    found = unlisted(project)
+    more, remarks = unlisted_told(found, reasons)
+    files = (*with_reasons(files, reasons), *more)
+    return CheckResult(files, reasons, updated, project.alone, seconds, (*project.remarks, *remarks), found)
 
 
 class _Check:
