@@ -579,13 +579,18 @@ def _by_names_of_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> tuple[dic
     return {mine: arrays[theirs] for mine, theirs in found.items()}, (note,)
 
 
+NO_PARAMS = "no .params file was found beside"
+GIVE_PARAMS = "give it with --params FILE"
+
+
 def missing_words(model: Model, missing: list[str]) -> list[str]:
     """Words for missing parameters, the reason first."""
     if not missing:
         return []
     if model.params_path is None and not model.params:
+        beside = "the symbol" if model.path is None else str(model.path)
         return [
-            f"no .params file was found beside the symbol, and {listed(missing, 3)} are missing; give it as the second argument",
+            f"{NO_PARAMS} {beside}, and {listed(missing, 3)} {'is' if len(missing) == 1 else 'are'} missing; {GIVE_PARAMS}",
             *(f"missing parameter {n}" for n in missing),
         ]
     where = model.params_path or "the parameters given"

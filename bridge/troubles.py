@@ -129,13 +129,13 @@ TROUBLES = (
         "missing-parameters",
         "Parameters are missing, or belong to another network",
         BAD_INPUT,
-        r"missing parameter|are missing; give it as the second|other parameters:|no such parameter file",
-        "no .params file was found beside the symbol, and conv0_weight, bn0_gamma and 56 more are missing; give "
-        "it as the second argument",
+        r"missing parameter|missing; give it with --params|other parameters:|no such parameter file",
+        "no .params file was found beside model-symbol.json, and conv0_weight, bn0_gamma and 56 more are missing; "
+        "give it with --params FILE",
         "The symbol names weights that no file holds. `NAME-0000.params` beside `NAME-symbol.json` is found; the "
         "newest epoch is taken.",
         (
-            "Give the file: `gluonnx convert model-symbol.json weights.params`.",
+            "Give the file: `gluonnx convert model-symbol.json --params weights.params`.",
             (
                 "When the message lists as many other parameters, symbol and parameters come from two exports: take "
                 "those of one."

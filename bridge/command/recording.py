@@ -15,13 +15,26 @@ from ..inputs import Feeds, parse_inputs, parse_ranges, sources_of
 from ..models import BadInput
 from ..recorded import feeds_of, script_for_mxnet
 from ..runtime import TIME_LIMIT
-from .options import AsJson, ImageOption, InputOption, OutputsOption, RangeOption, Seed, TimeLimit, read_images
+from .options import (
+    AsJson,
+    ImageOption,
+    InputOption,
+    OutputsOption,
+    ParamsArgument,
+    ParamsOption,
+    RangeOption,
+    Seed,
+    TimeLimit,
+    one_params,
+    read_images,
+)
 from .shell import errors, print_result, progress
 
 
 def record(
     model: Annotated[str | None, typer.Argument(help="A symbol file, prefix or ONNX file.")] = None,
-    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    params: ParamsArgument = None,
+    params_option: ParamsOption = None,
     inputs: Annotated[
         list[Path] | None,
         typer.Option(help="Arrays by name (.npz), a folder of such files, or an earlier recording. May be repeated."),
@@ -54,7 +67,7 @@ def record(
     with errors(as_json), progress(as_json) as tell:
         if model is None:
             raise BadInput("no model; give a symbol file, a prefix or an ONNX file")
-        opened = bridge.open_model(model, params)
+        opened = bridge.open_model(model, one_params(params, params_option))
         tell(f"running {opened.name}")
         drawn = parse_inputs(input or ())
         given: Any = (
