@@ -601,6 +601,16 @@ def missing_words(model: Model, missing: list[str]) -> list[str]:
     return problems
 
 
+def names_of_two(a: Model, b: Model) -> tuple[str, str]:
+    """The names of two models, with those of their files where they would be one."""
+    if a.name != b.name:
+        return a.name, b.name
+    names = [m.place.name if m.place is not None else m.name for m in (a, b)]
+    if names[0] == names[1]:
+        names = [str(m.place) if m.place is not None else m.name for m in (a, b)]
+    return names[0], names[1]
+
+
 def names_to_fill(model: Model, named: Mapping[str, Any] | None = None) -> list[str]:
     """The inputs that a file of arrays has to fill: labels that nothing reads at inference are not among them. named: as
     split_inputs takes them."""

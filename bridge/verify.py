@@ -22,7 +22,7 @@ from .fitting import misfits
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
 from .inputs import Given, Inputs, as_specs, loaded, sources_of
 from .judge import check
-from .models import BadInput, Model, check_dtypes, holds_parameters, open_model
+from .models import BadInput, Model, check_dtypes, holds_parameters, names_of_two, open_model
 from .paths import one_or_more
 from .pipeline.carried import with_steps_of
 from .precision.beside import DRAWS, hold_beside, quantized_side, ranges_held
@@ -199,7 +199,7 @@ def compared(
         found = hold_beside(first, second, quantized, [c for c in cases if c.shapes == cases[0].shapes], held, tell)
         found = with_warnings(found, [carried] if carried else [])
         identified = identify(first.files()), identify(second.files())
-        return with_names(found, first.name, second.name, time.perf_counter() - start, identified)
+        return with_names(found, *names_of_two(first, second), time.perf_counter() - start, identified)
     reference = right if isinstance(right, NativeEngine) and not isinstance(left, NativeEngine) else left
     result = check(
         left,
@@ -227,7 +227,7 @@ def compared(
         note = f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"
         result = with_warnings(result, [note])
     identified = identify(first.files()), identify(second.files())
-    return with_names(result, first.name, second.name, time.perf_counter() - start, identified)
+    return with_names(result, *names_of_two(first, second), time.perf_counter() - start, identified)
 
 
 def _as_usual(result: VerifyResult) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 
-from ..models import Model, open_with
+from ..models import names_of_two, open_with
 from . import parameters
 from .folding import Fold, fold_of, fused_activation, settled
 from .matching import COMMUTATIVE, Matching, key, silent
@@ -143,7 +143,7 @@ def diff(a: Any, b: Any, *, params: Any = None) -> DiffResult:
     first, second = (open_with(m, params) for m in (a, b))
     found = compare_networks(*networks_of(first, second))
     return DiffResult(
-        *_labels(first, second),
+        *names_of_two(first, second),
         tuple(found.changes),
         tuple(found.rewritten),
         len(found.matching.theirs),
@@ -151,16 +151,6 @@ def diff(a: Any, b: Any, *, params: Any = None) -> DiffResult:
         time.perf_counter() - start,
         {m.name: t.name for m, t in found.matching.theirs.items()},
     )
-
-
-def _labels(a: Model, b: Model) -> tuple[str, str]:
-    """The names of two models, with those of their files where they would be one."""
-    if a.name != b.name:
-        return a.name, b.name
-    names = [m.place.name if m.place is not None else m.name for m in (a, b)]
-    if names[0] == names[1]:
-        names = [str(m.place) if m.place is not None else m.name for m in (a, b)]
-    return names[0], names[1]
 
 
 def compare_networks(a: Network, b: Network, outer: dict[str, str] | None = None) -> Comparison:

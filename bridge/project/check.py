@@ -17,7 +17,7 @@ from ..expected import RECORDED
 from ..faces.notebook import listener
 from ..inputs import as_specs
 from ..models import GIVE_PARAMS, NO_PARAMS, BadInput, Model, open_model
-from ..paths import SizesWanted, file_of
+from ..paths import SizesWanted, file_of, plural
 from ..printable import message
 from ..recorded import Recording, feeds_of, load_recording
 from ..result import Progress, VerifyResult
@@ -29,6 +29,9 @@ from .standing import left_out, other_inputs, stale, unknown_inputs, unreached_b
 from .unlisted import told as unlisted_told
 from .unlisted import unlisted
 from .updating import kept, recorded_anew
+
+SHOWN_OUTPUTS = 3
+"""Outputs that differ of which the words for a file tell how far."""
 
 
 def check(
@@ -353,13 +356,15 @@ def _problem(entry: Entry, file: str, error: Exception, seconds: float) -> FileR
 
 
 def _detail(result: VerifyResult, sides: tuple[str, str] | None) -> str:
-    """Words for what is wrong: the first node that differs, and why, else the first output. sides: the files that the node differs
+    """Words for what is wrong: the first node that differs, and why, then the outputs. sides: the files that the node differs
     between."""
     if result.verdict != "not equivalent":
         return ""
     found = result.divergence
-    wrong = next((d for d in result.differences if not d.equal), None)
-    output = "" if wrong is None else f"{without_side(wrong.name)}: {_reason(wrong)}"
+    wrong = {without_side(d.name): d for d in reversed(result.differences) if not d.equal}
+    told = [f"{name}: {_reason(d)}" for name, d in reversed(wrong.items())]
+    more = [f"and {plural(len(told) - SHOWN_OUTPUTS, 'more output')}"] if len(told) > SHOWN_OUTPUTS else []
+    output = "; ".join((*told[:SHOWN_OUTPUTS], *more))
     if found is None:
         return output
     causes = "; ".join(filter(None, (found.inexact, *result.causes.get(found.node, ()))))

@@ -91,7 +91,7 @@ def reasons_of(result: VerifyResult, held: Held, detail: str) -> Reasons:
             "them agree (convert again), or give inputs that reach this"
         )
     notes = [*loose(result.differences), *(w for w in result.warnings if w.startswith(TOLD))]
-    if result.verdict == "equivalent":
+    if result.verdict != "says little":  # where it differs too, what agrees may do so for nothing
         notes += [f"output {without_side(words)}: agreement there says little" for words in result.little]
     notes += _by_place(held)
     if baseline is not None and not held.fresh:

@@ -11,7 +11,7 @@ from ..paths import listed
 from .config import NAME, Project, is_ignored
 from .results import FileResult
 
-SKIPPED = ("__pycache__", "node_modules", "site-packages", NOTES)
+SKIPPED = ("__pycache__", "__MACOSX", "node_modules", "site-packages", NOTES)
 """Folders of tools, which hold no models of a project; hidden ones, environments of Python, and folders with a gluonnx.toml of
 their own are skipped too."""
 ENDS = ("-symbol.json", ".onnx")
@@ -41,7 +41,7 @@ def _models(folder: Path, ignore: Sequence[str]) -> Iterator[Path]:
         inside = [d for d in folders if not d.startswith(".") and d not in SKIPPED]
         inside = [d for d in inside if not is_ignored((where / d).relative_to(folder).as_posix(), ignore)]
         folders[:] = [d for d in inside if not any((where / d / own).exists() for own in ("pyvenv.cfg", NAME))]
-        yield from (where / name for name in files if name.endswith(ENDS))
+        yield from (where / name for name in files if name.endswith(ENDS) and not name.startswith("."))
 
 
 def told(found: Sequence[str], reasons: Sequence[str]) -> tuple[tuple[FileResult, ...], tuple[str, ...]]:
