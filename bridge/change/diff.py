@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from converters.passes.fold_batch_norm import FOLDED_NAME
 from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 
@@ -333,7 +334,10 @@ class Comparison:
         text = parameters.words(have, want, _axes(mine, want.ndim))
         if text:
             place = parameters.single_slice(have, want)
-            name = f"{x}{'' if place is None else f'[{place}]'}{'' if x == y else f' ({y})'}"
+            made = x == y and x.endswith(FOLDED_NAME)  # a name of our own, which nobody has in hand
+            shown = x.removesuffix(FOLDED_NAME) if made else x
+            name = f"{shown}{'' if place is None else f'[{place}]'}{'' if x == y else f' ({y})'}"
+            how += " (folded with its batch normalization)" if made else ""
             role = "bias" if want.ndim == 1 and "bias" in x.lower() else "weight" if want.ndim > 1 else "parameter"
             self._add("parameter", mine, theirs, f"{role} {name}{how}: {text}")
 

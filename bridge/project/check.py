@@ -11,6 +11,7 @@ from typing import Any
 from hybrid.core.error import MXNetError
 
 from ..cases import Cases, taken
+from ..change.epochs import other_epoch
 from ..compare import Difference, Tolerance
 from ..engines import EngineError, engine_for
 from ..expected import RECORDED
@@ -200,6 +201,8 @@ class _Check:
                 detail = "; ".join((*self._changed(held), detail))
             elif held.names[0] == self.entry.files[0] and (blame := self._blame(file)):
                 detail = f"{detail}; {blame}"
+            if result.verdict == "not equivalent" and file in self.sides:
+                detail = _with_epoch(detail, *map(self._open, self.sides[file]))
             found = reasons_of(result, held, detail)
         except (BadInput, EngineError, MXNetError, OSError) as error:
             why = [] if held is None or self.baseline is None or self.fresh else changes(held)[1]
@@ -337,6 +340,12 @@ def _is_there(entry: Entry, file: str) -> bool:
     return path.exists() or path.with_name(f"{path.name}-symbol.json").exists()
 
 
+def _with_epoch(detail: str, one: Model, other: Model) -> str:
+    """The words for what is wrong between two files; before them, that the weights are those of another epoch, if they are."""
+    said = other_epoch(one, other)
+    return f"{said}; {detail}" if said else detail
+
+
 def _problem(entry: Entry, file: str, error: Exception, seconds: float) -> FileResult:
     status: Status = "failed" if isinstance(error, EngineError) else "bad"
     told = message(error)
@@ -385,6 +394,8 @@ def found_in(
     recording = load_recording(baseline) if isinstance(baseline, str | os.PathLike | Recording) else None
     models = [m for m in (first, second) if isinstance(m, Model)]
     detail = _detail(result, None if second is None else (result.a, result.b))
+    if result.verdict == "not equivalent" and len(models) == 2:
+        detail = _with_epoch(detail, *models)
     helds = [Held(m, key_of(recording, m) if recording else m.name, recording, outputs=tuple(outputs)) for m in models]
     if len(models) < 2:
         return reasons_of(result, helds[-1] if helds else Held(Model(result.a), result.a), detail)
