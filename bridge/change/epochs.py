@@ -15,7 +15,7 @@ from ..paths import BadInput
 from .diff import compare_networks
 from .network import networks_of
 
-MOST = 20
+MOST = 10
 """Files of parameters that are looked at, from the newest."""
 
 
