@@ -51,7 +51,7 @@ def check_all(
         tell(len(found), len(names), entry.name)
     reasons = project.fail_on if fail_on is None else fail_on
     result = completed(project, [file for n in range(len(names)) for file in found[n]], reasons, (), 0.0)
-    if notes is not None and all(f.status == "ok" for f in result.files):
+    if notes is not None and all(f.status in ("ok", "unlisted") for f in result.files):
         shutil.rmtree(notes.folder, ignore_errors=True)
         with suppress(OSError):  # notes of other commands are in it
             notes.folder.parent.rmdir()

@@ -111,7 +111,7 @@ class Entry:
         return Path(os.path.normpath(self.folder / written))
 
     def places(self) -> list[Path]:
-        """Where everything lies that is named."""
+        """Places of everything that is named."""
         named = [*self.files, *(n for n in (self.params, self.baseline) if n)]
         named += (
             [self.inputs] if isinstance(self.inputs, str) else self.inputs if isinstance(self.inputs, tuple) else []

@@ -16,6 +16,8 @@ SKIPPED = ("__pycache__", "__MACOSX", "node_modules", "site-packages", NOTES)
 their own are skipped too."""
 ENDS = ("-symbol.json", ".onnx")
 REASON = "unlisted"
+SHOWN = 12
+"""Models that a note names; all of them are in the result."""
 
 
 def unlisted(project: Project) -> tuple[str, ...]:
@@ -52,7 +54,12 @@ def told(found: Sequence[str], reasons: Sequence[str]) -> tuple[tuple[FileResult
         return tuple(FileResult(_name(file), file, REASON, detail) for file in found), ()
     if not found:
         return (), ()
-    return (), (f"not in {NAME}, and not checked: {listed(found)}; {said}",)
+    ends: dict[str, list[str]] = {}
+    for file in found:
+        end = next(e for e in ENDS if file.endswith(e))
+        ends.setdefault(file.removesuffix(end), []).append(end)
+    models = [stem + (own[0] if len(own) == 1 else f" ({', '.join(own)})") for stem, own in ends.items()]
+    return (), (f"not in {NAME}, and not checked: {listed(models, SHOWN)}; {said}",)
 
 
 def _name(file: str) -> str:

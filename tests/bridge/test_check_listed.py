@@ -46,7 +46,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_models_that_are_not_listed_are_named(project: Path) -> None:
     said = call("check")
     assert "1 of 1 ok" in said
-    assert f"note: {NOTE}models/two/two-symbol.json, models/two/two.onnx; list them in gluonnx.toml, or leave" in said
+    assert f"note: {NOTE}models/two/two (-symbol.json, .onnx); list them in gluonnx.toml, or leave" in said
+    shutil.copy(project / "models" / "two" / "two.onnx", project / "more.onnx")
+    assert f"{NOTE}models/two/two (-symbol.json, .onnx), more.onnx; list" in call("check"), "each as it lies there"
+    (project / "more.onnx").unlink()
     result = bridge.check(project)
     assert result.ok
     assert result.as_dict()["unlisted"] == ["models/two/two-symbol.json", "models/two/two.onnx"]
