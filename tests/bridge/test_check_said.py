@@ -142,7 +142,8 @@ def test_every_command_takes_parameters_as_an_option(folder: Path) -> None:
     assert "579 parameters" in call("inspect", "net", "--params", "net-0012.old", "--nodes", *shape)
     call("convert", "net", "--params", "net-0012.old", *shape, "-o", "made.onnx")
     call("record", "net", "--params", "net-0012.old", *shape, "-o", "made.npz")
-    call("run", "net", "--params", "net-0012.old", "--inputs", "made.npz")
+    np.savez(folder / "in.npz", data=np.ones((2, 3, 6, 6), np.float32))
+    call("run", "net", "--params", "net-0012.old", "--inputs", "in.npz")
     call("verify", "net", "made.onnx", "--params", "net-0012.old")
     said = call("inspect", "net", "net-0031.old", "--params", "net-0012.old", code=2)
     assert "--params net-0012.old: net-0031.old was given behind the model already; give one of them" in said
