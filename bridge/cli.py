@@ -33,6 +33,7 @@ COMMANDS = {
     "reduce": "changing.reduce",
     "matrix": "comparing.matrix",
     "targets": "targeting.targets",
+    "explain": "explaining.explain",
     "inspect": "running.inspect",
     "run": "running.run",
     "compile": "running.compile_",

@@ -13,6 +13,11 @@ from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import show
+from hybrid.ops.activation import Activation, LeakyReLU
+from hybrid.ops.binary import ElemwiseAdd
+from hybrid.ops.convolution import Convolution
+from hybrid.ops.elementwise import Clip
+from hybrid.ops.normalization import BatchNorm
 from hybrid.passes.strip_labels import label_names
 
 from .answers import first_that_runs
@@ -23,12 +28,14 @@ from .engines import Arrays, Engine, NativeEngine, OnnxEngine, called
 from .faces.notebook import listener
 from .inputs import Feeds, Inputs, as_specs, sources_of
 from .layers import without_rounding
-from .models import BadInput, Model
+from .models import BadInput, Model, names_to_fill
 from .movement import ranked_otherwise, with_movement
 from .recorded import RecordedRun, Recording, feeds_of, hashes
 from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
 from .scripts.plain_draws import MADE_UP
 
+FUSED = (Activation, LeakyReLU, Clip, BatchNorm)
+"""What MXNet fuses with the convolution before it."""
 ROUNDING = "rounding"
 """Settles outputs that rounding alone decides."""
 VERDICTS = ("equivalent", "says little", "not equivalent")
@@ -45,7 +52,7 @@ def with_inputs(
 ) -> Recording:
     """The recording with the inputs of its runs. given: those of a recording that holds outputs alone; beside one that holds both,
     sizes that it has. is_open: True for an axis that may have another size. Raises BadInput."""
-    recording = _with_own_inputs(recording, model, given is None or (isinstance(given, Mapping) and not given))
+    recording = _told_apart(recording, model)
     own = any(each.inputs for each in recording.runs)
     if given is None or (isinstance(given, Mapping) and not given):
         if not own and taken_by(model):
@@ -74,18 +81,24 @@ def with_inputs(
     return replace(recording, runs=tuple(runs))
 
 
-def _with_own_inputs(recording: Recording, model: Model, wanted: bool) -> Recording:
-    """The recording of one who saved inputs and outputs side by side, by their names: what is called as an input of the model is
-    one, where anything else is left. wanted: True where no inputs are given beside it, which would count."""
+def _told_apart(recording: Recording, model: Model) -> Recording:
+    """The recording, where it holds arrays by their names alone, with those that are named as the model's inputs for inputs: what
+    ``np.savez`` makes of both. Raises BadInput where nothing else is in it."""
     if any(each.inputs for each in recording.runs):
         return recording
-    names, runs = taken_by(model), []
-    for each in recording.runs:
-        found = {n: a for n, a in each.outputs.items() if n in names}
-        rest = {n: a for n, a in each.outputs.items() if n not in names}
-        if not found or not rest or (wanted and len(found) < len(names)):
-            return recording
-        runs.append(RecordedRun(found if wanted else {}, rest))
+    names = names_to_fill(model)
+    found = [n for n in recording.runs[0].outputs if n in names]
+    if not found:
+        return recording
+    runs = [
+        RecordedRun(*({n: a for n, a in each.outputs.items() if (n in found) is kind} for kind in (True, False)))
+        for each in recording.runs
+    ]
+    if not all(each.outputs for each in runs):
+        raise BadInput(
+            f"{recording.label}: holds inputs alone ({', '.join(found)}), wanted outputs with them: each by its name, or as "
+            "gluonnx record writes them; inputs are given by --inputs"
+        )
     return replace(recording, runs=tuple(runs))
 
 
@@ -286,6 +299,13 @@ def hold_against(
         verdict = "not equivalent"
     elif len(little) == len(found) and tolerance is None and not layers:
         verdict = "says little"
+    fused = _fused_wrongly(engine) if verdict == "not equivalent" and not recording.by_mxnet else None
+    if fused is not None:
+        warnings.append(
+            f"{fused}: MXNet with oneDNN, on a CPU, takes what is behind its activation for what is before it where both an "
+            "activation and an addition read it, and so gives other numbers than its own operators do; if that is how "
+            f"{recording.label} was made, record it again with MXNET_SUBGRAPH_BACKEND=NONE set (gluonnx record --script does so)"
+        )
     if verdict != "not equivalent":
         layers = [*without_rounding(layers, {})]
     warnings += [f"output {words}: agreement there says little" for words in little]
@@ -308,6 +328,20 @@ def hold_against(
         layers=tuple(layers),
         warnings=tuple(dict.fromkeys(warnings)),
     )
+
+
+def _fused_wrongly(engine: Engine) -> str | None:
+    """The first node whose output MXNet's fusion confuses: a convolution, or the batch normalization behind one, that an addition
+    reads, and an activation or a batch normalization too. Source: MXNet 1.9.1, by trial; MXNET_SUBGRAPH_BACKEND=NONE is right."""
+    graph = engine.model.graph
+    readers = graph.uses() if graph is not None else {}
+    for node in graph.nodes if graph is not None else ():
+        made = node.inputs[0].node if node.means(BatchNorm) else node
+        if made.means(Convolution):
+            behind = [reader for reader, _ in readers.get((id(node), 0), ())]
+            if any(r.means(ElemwiseAdd) for r in behind) and any(r.means(*FUSED) for r in behind):
+                return node.name
+    return None
 
 
 def _with_movement(

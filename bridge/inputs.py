@@ -279,9 +279,16 @@ def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> np.
         return _array(member, entry.file_size, repr(entry.filename), path)
 
 
+TEXT = re.compile(rb"\x93NUMPY.{4,6}\{'descr': '[<>|=]?[US]\d+'", re.DOTALL)
+"""How an .npy file of text begins."""
+
+
 def _array(file: IO[bytes], size: int, what: str, path: Path) -> np.ndarray:
-    """The array of an .npy file of so many bytes, whose header is held to these before anything is allocated. Raises ValueError."""
+    """The array of an .npy file of so many bytes, whose header is held to these before anything is allocated. Raises BadInput for
+    text, and ValueError."""
     head = file.read(min(size, LONGEST_HEADER))
+    if TEXT.match(head):
+        raise BadInput(f"{path}: {what} holds text, wanted numbers alone; leave it out")
     dtype, shape, order, start = npy_header(head)
     wanted = dtype.itemsize * math.prod(shape)
     if wanted != size - start:

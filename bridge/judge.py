@@ -31,7 +31,15 @@ from .layers import study
 from .locate import first_divergence
 from .models import BadInput, Model
 from .movement import INPUTS, follows, ranked_otherwise, with_movement
-from .nodewise import Exercised, NodewiseResult, is_quantized, look_closer, node_by_node, rounds_to_integers
+from .nodewise import (
+    Exercised,
+    NodewiseResult,
+    is_quantized,
+    look_closer,
+    node_by_node,
+    rounding_of_bounded,
+    rounds_to_integers,
+)
 from .paths import listed
 from .result import Case, Divergence, Progress, VerifyResult, with_warnings
 from .ties import settle_ties
@@ -296,7 +304,8 @@ class _Trial:
             nodes = listed(dict.fromkeys(t.node for t in source.inner_tensors() if t.name in errors))
             for i, (d, pair) in enumerate(zip(out, self.pairs)):
                 here, there = pair if first else pair[::-1]
-                if d.equal or not d.compared or not explained(truths, off, here, mine[here], theirs[there]):
+                room = rounding_of_bounded(native.graph.outputs[native.outputs.index(here)]) if here in errors else 0.0
+                if d.equal or not d.compared or not explained(truths, off, here, mine[here], theirs[there], room):
                     continue
                 self.warnings.append(
                     f"{d.name}: {d.reason}; that is what {other.label} rounds at {nodes}, which this network magnifies: float64 "

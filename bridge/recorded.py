@@ -1,6 +1,7 @@
 """Recorded truth: inputs of a model and the outputs that somebody computed from them, in one .npz.
 
-Members are ``0/inputs/NAME`` and ``0/outputs/NAME``, ``1/...`` for the next run, and ``gluonnx``, a JSON text that says who
+Members are ``0/inputs/NAME`` and ``0/outputs/NAME``, ``1/...`` for the next run (``inputs/NAME`` and ``outputs/NAME`` do for one
+run, and names alone where the model knows them), and ``gluonnx``, a JSON text that says who
 recorded them, when and from which files. record_with_mxnet.py writes the same with MXNet itself, which is then the one that says
 what is right: what our engine and our converter both misread shows beside it, and nowhere else."""
 
@@ -41,7 +42,8 @@ FACTS = "gluonnx"
 """The member that says where a recording comes from."""
 FORMAT = 1
 SCRIPTS = Path(__file__).parent / "scripts"
-MEMBER = re.compile(r"(\d{1,9})/(inputs|outputs)/(.+)", re.DOTALL)
+MEMBER = re.compile(r"(?:(\d{1,9})/)?(inputs|outputs)/(.+)", re.DOTALL)
+"""Name of an array: the run's number, which may be left out where there is one, what it is, and its own name."""
 LONGEST_FACTS = 1 << 22  # bytes
 
 
@@ -171,6 +173,11 @@ def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
             raise BadInput(f"{path}: holds no outputs, wanted 0/outputs/NAME, as gluonnx record writes them")
         return Recording((RecordedRun({}, arrays),), _facts(path), path)
     strange = [name for name, match in named.items() if match is None]
+    twice = len({(int(m[1] or 0), m[2], m[3]) for m in named.values() if m}) < len(named) - len(strange)
+    if twice:
+        raise BadInput(
+            f"{path}: got arrays of one run both with its number and without, wanted one way; record it again"
+        )
     if strange:
         raise BadInput(
             f"{path}: got {', '.join(map(printable, strange[:5]))} beside recorded runs, wanted members like 0/inputs/data and "
@@ -179,7 +186,7 @@ def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
     runs: dict[int, RecordedRun] = {}
     for name, match in named.items():
         assert match is not None
-        each = runs.setdefault(int(match[1]), RecordedRun({}, {}))
+        each = runs.setdefault(int(match[1] or 0), RecordedRun({}, {}))
         (each.inputs if match[2] == "inputs" else each.outputs)[match[3]] = arrays[name]
     if sorted(runs) != list(range(len(runs))):
         raise BadInput(

@@ -16,9 +16,9 @@ from hybrid.core.shapes import is_known
 from hybrid.ir.graph import Entry, Graph, Node
 
 from .fitting import SIDES
-from .models import ONNX, Model
+from .models import ONNX, Model, split_inputs
 from .paths import BadInput
-from .settle import settle_inputs, sizes_for
+from .settle import proposed_sizes, settle_inputs
 
 MOST = 3
 """Places to cut at that are proposed together."""
@@ -47,9 +47,11 @@ def with_cut_points(
     check: raises ConversionError for what must not be written."""
     assert model.graph is not None
     # without sizes more nodes fail than those that have no translation whatever the sizes are
-    failing = {p.node for p in untranslatable(model.graph, opset if isinstance(opset, int) else None) or error.problems}
-    words = find_cut(model, failing, lambda names: _try(model, names, specs, opset, check))
-    return UnsupportedModel(error.problems, hint=f"up to there it converts: {words}") if words else error
+    lasting = untranslatable(model.graph, opset if isinstance(opset, int) else None) or error.problems
+    words = find_cut(model, {p.node for p in lasting}, lambda names: _try(model, names, specs, opset, check))
+    sized = all(n in specs and is_known(specs[n].shape) for n in split_inputs(model, specs)[0])
+    problems = error.problems if sized else lasting
+    return UnsupportedModel(problems, hint=f"up to there it converts: {words}" if words else "")
 
 
 def find_cut(model: Model, failing: Collection[str], attempt: Callable[[tuple[str, ...]], Try]) -> str:
@@ -118,7 +120,9 @@ def tensors_before(model: Model, failing: Sequence[Node]) -> tuple[list[Entry], 
         [e for e in entries if e.node.op is not None and id(e.node) not in wrong]
         for entries in (read, model.graph.outputs)
     )
-    return before, heads
+    # a label that was cast or reshaped is no network: it reads no weights
+    weighty = [e for e in before if any(v.name in model.params for v in Graph([e]).variables())]
+    return weighty or before, heads
 
 
 def _try(
@@ -136,7 +140,8 @@ def _try(
         try:
             settled = settle_inputs(cut, dict(known), {})
         except BadInput:
-            made = {n: _made_up(model, n) for n in cut.variables() if n not in known}
+            lacking = [n for n in cut.variables() if n not in known]
+            made = {n: _made_up(sizes) for n, sizes in proposed_sizes(cut, lacking, known).items()}
             settled = settle_inputs(cut, known | made, {})
         check(ONNX.translated(cut, inputs=settled, opset=opset))
     except UnsupportedModel as error:
@@ -146,5 +151,5 @@ def _try(
     return Try(command_for(model, {n: s for n, s in settled.items() if is_known(s.shape)}, names))
 
 
-def _made_up(model: Model, name: str) -> Spec:
-    return Spec(tuple(d if isinstance(d, int) else SIDES[0] for d in sizes_for(model, name)))
+def _made_up(sizes: Sequence[int | str]) -> Spec:
+    return Spec(tuple(d if isinstance(d, int) else SIDES[0] for d in sizes))

@@ -52,6 +52,8 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
         raise BadInput(*problems)
     nodes = {n.name: n for n in model.graph.variables()}
     out = dict(specs)
+    lacking = [n for n in free if n not in ignored and inferred.spec(Entry(nodes[n])).shape is None and n not in out]
+    beside = _told_by_others(model, specs, lacking)
     for name in free:
         found = inferred.spec(Entry(nodes[name]))
         have = out.get(name, Spec())
@@ -59,7 +61,7 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
         if is_known(spec.shape) and name not in ignored:
             out[name] = spec
         elif name not in ignored and not converters.export.untranslatable(model.graph):
-            said = _no_shape(model, name, spec.shape, specs)
+            said = _no_shape(model, name, beside.get(name, spec.shape), specs)
             problems += [p for p in (*model.unread, said) if p not in problems]
     for name, axes in dynamic.items():
         rank = len(out[name].shape or ()) if name in out else 0
@@ -193,6 +195,27 @@ def _no_shape(model: Model, name: str, shape: MaybeShape, specs: Mapping[str, Sp
             f"(--outputs NAME), or give it, for instance --input {name}:{wanted}"
         )
     return f"cannot tell the shape of input {name}; give it, for instance --input {name}:{wanted}"
+
+
+def _told_by_others(model: Model, specs: Mapping[str, Spec], lacking: Sequence[str]) -> dict[str, MaybeShape]:
+    """Shapes that follow for some of the inputs that lack one from what is proposed for the others, as those of a cell's state from
+    the sequence's: what is proposed for all fits together then."""
+    assert model.graph is not None
+    proposed = {n: Spec(known) for n in lacking if (known := _first_layer(model, n)) is not None and is_known(known)}
+    if not proposed or len(proposed) == len(lacking):
+        return {}
+    try:
+        inferred = model.infer({**specs, **proposed})
+    except MXNetError:
+        return {}
+    nodes = {n.name: n for n in model.graph.variables()}
+    return {n: inferred.spec(Entry(nodes[n])).shape for n in lacking if n not in proposed}
+
+
+def proposed_sizes(model: Model, names: Sequence[str], specs: Mapping[str, Spec]) -> dict[str, tuple[int | str, ...]]:
+    """Sizes that inputs may have together, as example writes those of one. specs: what is known of others."""
+    beside = _told_by_others(model, specs, names)
+    return {n: sizes_for(model, n, beside.get(n), specs) for n in names}
 
 
 def example(model: Model, name: str, shape: MaybeShape = None, specs: Mapping[str, Spec] | None = None) -> str:

@@ -13,13 +13,14 @@ import numpy as np
 
 from hybrid.core.attrs import MXNET_DTYPES
 from hybrid.core.error import MXNetError
-from hybrid.core.op import BACKWARD, FAMILY, FUSED, Op, Spec
+from hybrid.core.op import BACKWARD, FAMILY, FUSED, REGISTRY, Op, Spec
 from hybrid.core.shapes import is_known
 from hybrid.execution.apply import apply
 from hybrid.ir.build import Expression, F
 from hybrid.ir.compose import composition, inline, is_pure
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import Inference, infer
+from hybrid.ir.json import UnknownOp
 
 from .import_state import dtype_attribute
 from .names import Names
@@ -103,6 +104,8 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 def in_mxnet(op: Op | type[Op]) -> bool:
     """True for an operator that MXNet 1.9.1 has."""
+    if isinstance(op, UnknownOp) and op.name not in REGISTRY:
+        return False
     return not op.name.startswith((FAMILY, BACKWARD, FUSED)) and op.name not in ABSENT
 
 

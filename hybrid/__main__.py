@@ -11,7 +11,6 @@ from types import TracebackType
 
 from .compat import install_as_mxnet
 from .core.resume import Settings
-from .core.version import SITE
 
 KEEPERS = {"fit", "Training", "resuming"}
 """Names of what keeps the state of training; a program that does not mention them keeps none."""
@@ -38,7 +37,7 @@ def main(arguments: list[str]) -> int:
     if Settings.folder is not None and arguments[0] != "-m" and _trains_unkept(arguments[0]):
         print(
             f"{USAGE}\nerror: --resume {Settings.folder}: {arguments[0]} trains by a loop of its own, of which nothing would be "
-            f"kept. Add mx.resuming.Training\n({SITE}/tutorials/training-script.html), or leave --resume out",
+            "kept. Add mx.resuming.Training\n(gluonnx explain training-unkept), or leave --resume out",
             file=sys.stderr,
         )
         return 2

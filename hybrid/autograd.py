@@ -14,7 +14,7 @@ from .core.error import MXNetError
 from .eager.array import NDArray, with_face, zeros
 from .eager.backward import accumulate, heads_of
 from .eager.backward import backward as backward
-from .eager.tape import STATE, Leaf, Origin, StateScope, TapeRecord
+from .eager.tape import STATE, Leaf, Origin, StateScope, TapeRecord, living
 from .symbol import Symbol
 
 
@@ -214,7 +214,7 @@ def grad(
     if not wanted:
         raise ValueError("variables cannot be an empty list.")
     for i, variable in enumerate(wanted):
-        if variable._origin is None:
+        if living(variable._origin) is None:
             raise MXNetError(
                 f"Cannot differentiate with respect to the {i + 1}-th variable because it does not require gradient."
             )
@@ -308,7 +308,7 @@ class Function:
         single = isinstance(outputs, NDArray)
         made = [outputs] if single else list(outputs)
         made = [y.detach() if any(y is x for x in inputs) else y for y in made]
-        parents = [x._origin for x in inputs]
+        parents = [living(x._origin) for x in inputs]
         if any(p is not None for p in parents):
             made_by = _FunctionRecord(parents, len(made), self.backward, [(y.shape, y.dtype, y._face) for y in made])
             for i, y in enumerate(made):

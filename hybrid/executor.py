@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
-from .core.error import MXNetError, OpError
+from .core.error import MXNetError
 from .core.shapes import from_legacy, is_known, show
 from .eager.array import NDArray, find_gradient_rule, zeros
 from .eager.backward import backward
 from .eager.cached_op import CachedOp
 from .eager.placed_op import PlacedOp
+from .eager.sparse import zeros as zeros_of
 from .eager.tape import STATE, Leaf
 from .eager.watch import Watch
 from .execution.context import Context, resolve
 from .frontend.symbol import Symbol
-from .ir.graph import Entry, Graph
+from .ir.differentiate import GradientRule
+from .ir.graph import Entry, Graph, Node
 from .ir.infer import infer, want_ignored
+from .ir.storage import declared, gradient_storages
+from .ops.custom import Custom
 from .ops.normalization import BatchNorm
 
 GROUP = "__ctx_group__"
@@ -88,8 +92,9 @@ def simple_bind(
     shared_arg_names: Sequence[str] = (),
     shared_exec: Executor | None = None,
     groups: Groups = None,
+    stypes: Mapping[str, str] | None = None,
 ) -> Executor:
-    """See Symbol.simple_bind.
+    """See Symbol.simple_bind. What is declared as csr is dense here: the graph computes with dense arrays.
 
     Examples
     --------
@@ -114,13 +119,18 @@ def simple_bind(
             f"{', '.join(f'{k}: {v}' for k, v in shapes.items()) or 'nothing'}; give more shapes"
         )
 
+    storage = {n.name: (stypes or {}).get(n.name, declared(n)) for n in graph.arguments()}
+    rows = {n: s for n, s in storage.items() if s == "row_sparse"}
+
     def made(nodes: Any) -> dict[str, NDArray]:
         specs = ((n.name, result.spec(Entry(n))) for n in nodes)
-        return {name: zeros(spec.shape, places[name], spec.dtype) for name, spec in specs}
+        return {n: zeros_of(rows.get(n, "default"), s.shape, places[n], s.dtype) for n, s in specs}
 
     arguments, states = made(graph.arguments()), made(graph.auxiliary_states())
     requests = _requests(grad_req, list(arguments))
-    gradients = {n: zeros(a.shape, places[n], a.dtype) for n, a in arguments.items() if requests[n] != "null"}
+    kinds = gradient_storages(graph, result, storage)
+    wanted = {n: a for n, a in arguments.items() if requests[n] != "null"}
+    gradients = {n: zeros_of(kinds.get(n, "default"), a.shape, places[n], a.dtype) for n, a in wanted.items()}
     if shared_exec is not None:
         _share(arguments, shared_exec._arguments, shared_arg_names)
         _share(gradients, shared_exec._gradients, shared_arg_names)
@@ -189,6 +199,20 @@ def _fixed_gammas(symbol: Symbol, gradients: Mapping[str, NDArray]) -> set[str]:
     return found
 
 
+def _with_lasting_operators(symbol: Symbol) -> Symbol:
+    """The symbol with custom operators of its own, which last as long as it does; the symbol itself where it has none."""
+    if not any(n.op is not None and n.op.means(Custom) for n in symbol.graph.nodes):
+        return symbol
+
+    def change(node: Node, inputs: tuple[Entry, ...]) -> list[Entry] | None:
+        if node.op is None or not node.op.means(Custom):
+            return None
+        made = Node(cast(Custom, node.op).lasting(), node.name, inputs, node.attrs, node.subgraphs)
+        return [Entry(made, i) for i in range(node.num_outputs)]
+
+    return symbol._face(symbol.graph.rewritten(change))
+
+
 class Executor:
     """Made by ``Symbol.bind`` and ``Symbol.simple_bind``.
 
@@ -218,11 +242,16 @@ class Executor:
     ):
         self._symbol, self._ctx, self._groups = symbol, ctx, groups
         self._arguments, self._gradients, self._requests, self._states = arguments, gradients, requests, states
-        self._op = CachedOp(symbol)
-        by_node = placed(symbol.graph, ctx, groups)
-        several = len({by_node[id(n)] for n in symbol.graph.nodes if n.op is not None}) > 1
-        self._placed_op = PlacedOp(symbol, by_node) if several else None
+        own = _with_lasting_operators(symbol)
+        self._in_turn = own is not symbol
+        """True where operators in Python see one call after the other, and may remember them."""
+        self._op = CachedOp(own)
+        by_node = placed(own.graph, ctx, groups)
+        several = len({by_node[id(n)] for n in own.graph.nodes if n.op is not None}) > 1
+        self._placed_op = PlacedOp(own, by_node) if several else None
         """The graph in parts, where its operators lie on several places."""
+        self._needy: set[int] | None = None
+        """Numbers of the outputs whose gradients have to be given, once somebody has asked."""
         self._recorded: list[NDArray] | None = None
         """The outputs of the last forward as the tape knows them."""
         self._fixed = _fixed_gammas(symbol, gradients)
@@ -231,7 +260,7 @@ class Executor:
         feeds = self._feeds()
         result = infer(symbol.graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
         specs = map(result.spec, symbol.graph.outputs)
-        self._places = [by_node[id(e.node)] for e in symbol.graph.outputs]
+        self._places = [by_node[id(e.node)] for e in own.graph.outputs]
         """The contexts of the outputs."""
         self._outputs = [
             zeros(s.shape if is_known(s.shape) else (0,), place, s.dtype) for s, place in zip(specs, self._places)
@@ -243,6 +272,9 @@ class Executor:
     def _run(self, training: bool, record: bool) -> list[NDArray]:
         """The outputs; with ``record`` such that gradients go where the executor wants them."""
         feeds = self._feeds()
+        if self._in_turn:
+            for array in (*self._outputs, *self._gradients.values()):
+                array._finish()
         args: dict[str, NDArray] = {}
         for name in self._op.names:
             array = args[name] = feeds[name].detach()
@@ -441,7 +473,7 @@ class Executor:
         """Compute the gradients of all arguments that have an array for it, as grad_req says.
 
         out_grads: gradients of the outputs (an NDArray, a list or a dict by name); outputs of losses, which have a gradient of
-        their own, need none. Raises MXNetError where one is needed and missing.
+        their own, need none, nor does what is made of them. Raises MXNetError where one is needed and missing.
 
         Examples
         --------
@@ -461,7 +493,9 @@ class Executor:
         else:
             given = [out_grads] if isinstance(out_grads, NDArray) else list(out_grads)
             given += [None] * (len(names) - len(given))
-        missing = [n for n, e, g in zip(names, self._symbol.graph.outputs, given) if g is None and _needs_head(e)]
+        if self._needy is None:
+            self._needy = _that_need_heads(self._symbol.graph.outputs, self._gradients)
+        missing = [n for i, (n, g) in enumerate(zip(names, given)) if g is None and i in self._needy]
         if missing and self._gradients:
             raise MXNetError(
                 f"Because the last operator is not Loss function, head_gradient is required when calling backward: "
@@ -560,9 +594,20 @@ class Executor:
         return Executor(self._symbol, self._ctx, arguments, gradients, self._requests, states, self._groups)
 
 
-def _needs_head(entry: Entry) -> bool:
-    """True when the gradient of an output depends on one that is given to it: not so for losses."""
-    if entry.node.op is None:
-        return True
-    found = find_gradient_rule(entry.node.op)
-    return isinstance(found, OpError) or any(i == entry.index for _, i in found.heads)
+def _that_need_heads(outputs: Sequence[Entry], wanted: Collection[str]) -> set[int]:
+    """Numbers of the outputs whose gradients have a way to the wanted variables. It ends at losses, which start a backward run
+    themselves, whatever lies behind them: a loss that is reshaped needs none either."""
+    found: dict[tuple[int, int], bool] = {}
+    for node in Graph(outputs).nodes:
+        rule = None if node.op is None else find_gradient_rule(node.op)
+        for index in range(node.num_outputs):
+            if node.op is None:
+                needed = node.name in wanted
+            else:
+                ways = node.inputs
+                if isinstance(rule, GradientRule):  # else whoever asks hears that there is none
+                    reads = any(i == index for _, i in rule.heads)
+                    ways = tuple(node.inputs[i] for i in rule.inputs if reads)
+                needed = any(found[id(e.node), e.index] for e in ways)
+            found[id(node), index] = needed
+    return {i for i, e in enumerate(outputs) if found[id(e.node), e.index]}

@@ -128,8 +128,10 @@ class EvalMetric:
         raise NotImplementedError
 
     def _add(self, value: Any, count: int) -> None:
-        self.sum_metric += float(value)
-        self.global_sum_metric += float(value)
+        if getattr(value, "size", 1) == 1:  # an array of one number too, which NumPy 2.4 makes no float of
+            value = float(value.item() if isinstance(value, numpy.ndarray) else value)
+        self.sum_metric = self.sum_metric + value
+        self.global_sum_metric = self.global_sum_metric + value
         self.num_inst += count
         self.global_num_inst += count
 

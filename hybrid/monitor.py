@@ -104,7 +104,7 @@ class Monitor:
         []
         """
         for step, name, text in self.toc():
-            logging.info("Batch: %7d %30s %s", step, name, text)
+            logging.info("Batch: %7d %-30s %s", step, name, text)
 
 
 def _text(value: Any) -> str:
@@ -112,4 +112,5 @@ def _text(value: Any) -> str:
     values = [value] if isinstance(value, NDArray) else value
     if not isinstance(values, list) or not all(isinstance(v, NDArray) for v in values):
         raise AssertionError(f"stat_func gave {type(value).__name__}, wanted an NDArray or a list of them")
-    return "".join(f"{v.asscalar() if v.shape == (1,) else v.asnumpy()}\t" for v in values)
+    # str, as format would show a float32 with the digits of a float64
+    return "".join(str(v.asscalar() if v.shape == (1,) else v.asnumpy()) + "\t" for v in values)

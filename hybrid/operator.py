@@ -6,6 +6,7 @@ A CustomOpProp says what an operator takes and gives, a CustomOp computes it. ``
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -26,8 +27,8 @@ from .symbol import Symbol
 class CustomOp:
     """The computation of a custom operator. ``forward`` and ``backward`` read and fill the arrays they are given.
 
-    One is made for every forward call, and that call's backward gets the same: what it stores in itself in forward is there
-    in backward. (A bound executor of MXNet keeps one for all calls.)
+    A bound executor, so a Module too, has one for all of its calls, forward and backward: what it stores in itself stays, such
+    as a factor that falls from step to step. Elsewhere one is made for every forward call, and that call's backward gets the same.
 
     Examples
     --------
@@ -68,7 +69,8 @@ class CustomOp:
         in_grad: list[NDArray],
         aux: list[NDArray],
     ) -> None:
-        """Compute in_grad from the gradients of the outputs, out_grad, and in_data, out_data and aux as forward has them.
+        """Compute in_grad from the gradients of the outputs, out_grad, and in_data, out_data and aux as forward has them; aux may
+        be changed.
 
         req: how each of in_grad is to be put there (see assign). in_grad has the shapes of in_data."""
 
@@ -322,6 +324,10 @@ def register(reg_name: str) -> Callable[[T], T]:
 class _Adapter:
     """See ops.custom.Adapter."""
 
+    lasts = False
+    op: Any = None
+    """The operator of all calls, where that lasts, from the first call on."""
+
     def __init__(self, prop: CustomOpProp):
         self.prop = prop
         self.arguments, self.outputs = tuple(prop.list_arguments()), tuple(prop.list_outputs())
@@ -341,8 +347,12 @@ class _Adapter:
     def forward(
         self, inputs: list[np.ndarray], outputs: list[np.ndarray], states: list[np.ndarray], training: bool
     ) -> _CustomCall:
-        ctx = resolve(None)
-        op = self.prop.create_operator(ctx, [list(x.shape) for x in inputs], [dtype_flag(x.dtype) for x in inputs])
+        op = self.op
+        if op is None:
+            shapes, dtypes = [list(x.shape) for x in inputs], [dtype_flag(x.dtype) for x in inputs]
+            op = self.prop.create_operator(resolve(None), shapes, dtypes)
+        if self.lasts:
+            self.op = op
         # copies: what the operator keeps for backward has to stay what it is when this memory is used again
         given = [_reading(x.copy()) for x in inputs]
         wanted, auxiliary = _writing(outputs), _writing(states)
@@ -350,6 +360,11 @@ class _Adapter:
             op.forward(is_train=training, req=["write"] * len(outputs), in_data=given, out_data=wanted, aux=auxiliary)
         _finish(wanted, auxiliary)
         return _CustomCall(op)
+
+    def lasting(self) -> _Adapter:
+        other = copy.copy(self)
+        other.lasts, other.op = True, None
+        return other
 
 
 class _CustomCall:
@@ -367,7 +382,7 @@ class _CustomCall:
         states: list[np.ndarray],
         training: bool,
     ) -> None:
-        wanted = _writing(gradients)
+        wanted, auxiliary = _writing(gradients), _writing(states)
         with _Unrecorded(training):
             self.op.backward(
                 req=["write"] * len(gradients),
@@ -375,9 +390,9 @@ class _CustomCall:
                 in_data=[*map(_reading, inputs)],
                 out_data=[*map(_reading, outputs)],
                 in_grad=wanted,
-                aux=[*map(_reading, states)],
+                aux=auxiliary,
             )
-        _finish(wanted)
+        _finish(wanted, auxiliary)
 
 
 class _Unrecorded:
@@ -580,6 +595,9 @@ class _OldAdapter:
         with _Unrecorded(training):
             self.op.backward(**dict(zip(("out_grad", "in_data", "out_data"), given)), in_grad=wanted)
         _finish(wanted if self.arrays else [])
+
+    def lasting(self) -> _OldAdapter:
+        return self  # it is one object anyhow
 
     def _as_input(self, memory: np.ndarray) -> Any:
         """An input as the operator wants it, not to be written to."""

@@ -72,7 +72,8 @@ def simple_bind(
     """An Executor on arrays of zeros, of shapes inferred from those given by name.
 
     ctx: the device of the arrays. grad_req and group2ctx: as bind has them; arguments whose gradients are wanted get room for them.
-    type_dict: dtypes by name, float32 where nothing tells another. stype_dict is read over.
+    type_dict: dtypes by name, float32 where nothing tells another. stype_dict: storage types by name, else those that variables are
+    declared with; gradients' follow. What is csr is dense here.
 
     With shared_buffer (a dict) and shared_exec, arguments of shared_arg_names and all auxiliary states are those of the other
     Executor; memory that they could share besides is not. Raises MXNetError when the shapes are not enough.
@@ -88,7 +89,8 @@ def simple_bind(
     from .executor import simple_bind
 
     other = None if shared_buffer is None else shared_exec  # MXNet too shares arrays only with a buffer
-    return simple_bind(self, ctx, grad_req, type_dict or {}, kwargs, shared_arg_names or (), other, group2ctx)
+    names = shared_arg_names or ()
+    return simple_bind(self, ctx, grad_req, type_dict or {}, kwargs, names, other, group2ctx, stype_dict)
 
 
 @functions.method_of(Symbol)

@@ -121,3 +121,25 @@ def test_correlation_of_classes_in_all_and_since_the_last_reset() -> None:
         metric = mx.metric.PCC()
         metric.update([mx.nd.array(labels)], [mx.nd.one_hot(mx.nd.array(found), 2)])
         assert np.isnan(metric.get()[1]) and np.isnan(metric.get_global()[1])
+
+
+def test_a_function_may_give_an_array() -> None:
+    """Of one number, which NumPy 2.4 makes no float of any more, or of one for every class, and what is shown is an array then."""
+    labels, preds = [mx.nd.array([0, 1])], [mx.nd.array([[0.25], [0.75]])]
+    for function, want in (
+        (lambda label, pred: pred.sum(0), 1.0),
+        (lambda label, pred: (mx.nd.array(pred).sum(), 2), 0.5),
+        (lambda label, pred: pred[:, 0], [0.25, 0.75]),
+        (lambda label, pred: (pred[:, 0], 2), [0.125, 0.375]),
+    ):
+        metric = mx.metric.create(function)
+        for _ in range(2):
+            metric.update(labels, preds)
+        assert np.array_equal(metric.get()[1], want) and np.array_equal(metric.get_global()[1], want)
+        assert isinstance(want, list) or f"{metric.get()[1]:.1f}" == str(want)
+        metric.reset_local()
+        metric.update(labels, preds)
+        metric.update(labels, preds)
+        assert np.array_equal(metric.get()[1], want) and np.array_equal(metric.get_global()[1], want)
+        metric.reset()
+        assert metric.get()[1] != metric.get()[1]  # nan

@@ -30,7 +30,7 @@ from .shell import NOT_EQUIVALENT, errors, print_result, progress
 
 def diff(
     a: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
-    b: Annotated[str, typer.Argument(help="The other one.")],
+    b: Annotated[str, typer.Argument(help="The other model.")],
     params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
     report_to: Report = None,
     as_json: AsJson = False,
@@ -47,8 +47,8 @@ def diff(
 @grouped
 def reduce(
     a: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
-    b: Annotated[str, typer.Argument(help="The other one.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write; it holds nothing else.")],
+    b: Annotated[str, typer.Argument(help="The other model.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write; it must not contain anything else.")],
     params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
     *,
     feeding: Feeding,
@@ -59,7 +59,7 @@ def reduce(
     time_limit: TimeLimit = TIME_LIMIT,
     as_json: AsJson = False,
 ) -> None:
-    """Find the smallest part of two models that gives different numbers; write it with its data and a script that shows it."""
+    """Find the smallest part of two models that gives different numbers; write it with its data and a script."""
     with errors(as_json), progress(as_json) as tell:
         first = open_with(a, params)
         result = bridge.reduce(

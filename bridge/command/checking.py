@@ -29,10 +29,10 @@ def check(
         Path, typer.Argument(metavar="[CONFIG|DIR]", help="A gluonnx.toml, a folder with one, or a folder of models.")
     ] = Path("."),
     only: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE...]", help="Check those models alone that these belong to.")
+        list[Path] | None, typer.Argument(metavar="[FILE...]", help="Check only the models that these files belong to.")
     ] = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Write the baselines anew, and say what has changed.")
+        bool, typer.Option("--update", help="Write the baselines again, and say what has changed.")
     ] = False,
     report_to: Annotated[
         Path | None, typer.Option("--report", help="A folder: index.html, and a page for each comparison.")
@@ -40,7 +40,7 @@ def check(
     junit_to: Annotated[Path | None, typer.Option("--junit", help="Also as JUnit XML.")] = None,
     fail_on: Annotated[
         str | None,
-        typer.Option(help=f"Some of {', '.join(ALL_REASONS)}; by default what the file says, or all but the last two."),
+        typer.Option(help=f"Some of {', '.join(ALL_REASONS)}; by default those in the file, or all but the last two."),
     ] = None,
     on_github: Annotated[
         bool, typer.Option("--github", help="Also annotations, and the step's summary in GITHUB_STEP_SUMMARY.")
@@ -50,7 +50,7 @@ def check(
     memory: Memory = None,
     as_json: AsJson = False,
 ) -> None:
-    """Hold all models of a project to their baselines (gluonnx.toml), or those of a folder to each other, as CI does."""
+    """Check all models of a project against their baselines (gluonnx.toml), or those of a folder against each other."""
     with errors(as_json), progress(as_json) as tell:
         if on_github and as_json:
             raise BadInput("--github writes to standard output, where --json is one object: give one of them")

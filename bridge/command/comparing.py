@@ -26,9 +26,7 @@ SHOWN = 10  # reasons below the table
 
 @grouped
 def matrix(
-    models: Annotated[
-        list[str], typer.Argument(help="Symbol files, prefixes, ONNX files; recordings (.npz) are rows by themselves.")
-    ],
+    models: Annotated[list[str], typer.Argument(help="Symbol files, prefixes, ONNX files, or recordings (.npz).")],
     runners: Annotated[str, typer.Option(help=f"Separated by commas: {SPECS}.")] = "gluonnx,gluonnx:plain,onnxruntime",
     params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
     *,
@@ -41,7 +39,7 @@ def matrix(
     report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run models on several runners with the same inputs; compare all with all. Exit status 1 where some differ."""
+    """Run models on several runners with the same inputs and compare all of them. Exit status 1 if any differ."""
     with errors(as_json, report_to), progress(as_json) as tell:
         opened = [m if m.endswith(".npz") else open_with(m, params) for m in models]
         first = next((m for m in opened if not isinstance(m, str)), None)

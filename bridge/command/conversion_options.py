@@ -22,16 +22,16 @@ External = Annotated[
     bool | None,
     typer.Option(
         "--external-data/--no-external-data",
-        help="Weights beside the file; by itself past 2 GB.",
+        help="Weights in a separate file; always above 2 GB.",
         rich_help_panel=SWITCHES,
     ),
 ]
 Free = Annotated[
-    list[str] | None, typer.Option(help="A parameter that is to be an input. May be repeated, or with commas.")
+    list[str] | None, typer.Option(help="A parameter that becomes an input. May be repeated, or with commas.")
 ]
 Rename = Annotated[
     list[str] | None,
-    typer.Option(help="OLD=NEW: another name for an input or output. May be repeated, or with commas."),
+    typer.Option(help="OLD=NEW: renames an input or output. May be repeated, or with commas."),
 ]
 
 

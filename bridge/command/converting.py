@@ -50,15 +50,15 @@ def convert(
     params_option: ParamsOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="By default PREFIX.onnx; .onnx is added to a name without ending."),
+        typer.Option("--output", "-o", help="By default PREFIX.onnx; .onnx is added to a name without extension."),
     ] = None,
     verify: Annotated[
-        bool, typer.Option(help="Compare with onnxruntime before the file appears.", rich_help_panel=SWITCHES)
+        bool, typer.Option(help="Compare with onnxruntime before writing the file.", rich_help_panel=SWITCHES)
     ] = True,
     training: Annotated[
         bool,
         typer.Option(
-            "--training", help="As it trains: losses are outputs, labels inputs, BatchNorm and Dropout train."
+            "--training", help="As in training: losses are outputs, labels inputs, BatchNorm and Dropout train."
         ),
     ] = False,
     verbose: Verbose = False,
@@ -72,7 +72,7 @@ def convert(
     many: Many,
     general: General,
 ) -> None:
-    """Convert an exported symbol with its parameters to ONNX; the file appears only when both give the same numbers."""
+    """Convert an exported symbol with its parameters to ONNX; the file is written only if both give the same numbers."""
     if is_list(symbol, output):
         convert_list(context, symbol, params or params_option, output, many, general, verbose)
         return
@@ -115,13 +115,14 @@ def _written(output: Path, external_data: bool | None) -> list[Path]:
 def import_(
     model: Annotated[Path, typer.Argument(help="An ONNX file.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The prefix; by default the file's name, if nothing is there.")
+        Path | None,
+        typer.Option("--output", "-o", help="The prefix; by default the file's name, if no such file exists."),
     ] = None,
     dynamic: DynamicAxes = None,
     for_mxnet: ForMxnet = False,
     fp32: Fp32 = False,
     verify: Annotated[
-        bool, typer.Option(help="Compare with onnxruntime before the files appear.", rich_help_panel=SWITCHES)
+        bool, typer.Option(help="Compare with onnxruntime before writing the files.", rich_help_panel=SWITCHES)
     ] = True,
     rename: Rename = None,
     *,
@@ -129,7 +130,7 @@ def import_(
     comparing: Comparing,
     general: General,
 ) -> None:
-    """Read an ONNX model as a symbol with parameters; the files appear only when both give the same numbers."""
+    """Convert an ONNX model to a symbol with parameters; the files are written only if both give the same numbers."""
     as_json, report_to = general.as_json, general.report_to
     with errors(as_json, report_to), progress(as_json) as tell:
         opened = bridge.open_model(model)

@@ -34,12 +34,12 @@ def deploy(
         int | None,
         typer.Option(
             min=1,
-            help="The largest batch that Triton makes of requests, with --dynamic batch; 8 where nothing is said.",
+            help="The largest batch that Triton may form, with --dynamic batch; 8 by default.",
         ),
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace files that are there already.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace existing files.")] = False,
     verify: Annotated[
-        bool, typer.Option(help="Compare with onnxruntime before files appear.", rich_help_panel=SWITCHES)
+        bool, typer.Option(help="Compare with onnxruntime before writing files.", rich_help_panel=SWITCHES)
     ] = True,
     *,
     feeding: Feeding,
@@ -50,7 +50,7 @@ def deploy(
     comparing: Comparing,
     general: General,
 ) -> None:
-    """Lay a model out for what serves it: Triton, SageMaker, multi-model-server, or a program in Python or C++."""
+    """Write a model for a server: Triton, SageMaker, multi-model-server, or a program in Python or C++."""
     as_json, report_to = general.as_json, general.report_to
     with errors(as_json, report_to), progress(as_json) as tell:
         if to not in TARGETS:

@@ -21,7 +21,7 @@ NmsOption = Annotated[
     typer.Option(
         "--nms",
         callback=check_nms,
-        help="What a detector ends in: onnx (NonMaxSuppression), none (boxes and scores before it), or tensorrt-plugin "
+        help="Outputs of a detector: onnx (NonMaxSuppression), none (boxes and scores before it), or tensorrt-plugin "
         "(EfficientNMS_TRT). See docs/detection.md.",
     ),
 ]

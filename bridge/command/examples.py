@@ -46,6 +46,10 @@ EXAMPLES = {
         "gluonnx targets",
         "gluonnx targets tensorrt-10",
     ),
+    "explain": (
+        "gluonnx explain shape-of-input",
+        "gluonnx explain opset",
+    ),
     "inspect": (
         "gluonnx inspect model-symbol.json --input data:1,1,28,28",
         "gluonnx inspect model.onnx --nodes",

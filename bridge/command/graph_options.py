@@ -12,14 +12,14 @@ KeepGraph = Annotated[
     bool,
     typer.Option(
         "--keep-graph",
-        help="Fold and leave out nothing: each operator of the symbol stays, BatchNorm and Identity too.",
+        help="Fold and remove nothing: keep every operator of the symbol, also BatchNorm and Identity.",
     ),
 ]
 NanGuards = Annotated[
     bool | None,
     typer.Option(
         "--nan-guards/--no-nan-guards",
-        help="MXNet's answers for NaN and for indexes beyond their table: everywhere, or nowhere; by default where they matter.",
+        help="MXNet's results for NaN and for indexes outside of a table: everywhere or nowhere; by default where they matter.",
         rich_help_panel=SWITCHES,
     ),
 ]

@@ -8,14 +8,10 @@ import typer
 
 DynamicAxes = Annotated[
     list[str] | None,
-    typer.Option("--dynamic", help="NAME:AXIS=LABEL,..., such as data:0=batch: axes of any size. May be repeated."),
+    typer.Option("--dynamic", help="Dynamic axes: NAME:AXIS=LABEL,..., such as data:0=batch. May be repeated."),
 ]
-Fp32 = Annotated[
-    bool, typer.Option("--fp32", help="A symbol in float32 of a file in float16 or bfloat16, compared with that too.")
-]
+Fp32 = Annotated[bool, typer.Option("--fp32", help="Write a float32 symbol for a float16 or bfloat16 file.")]
 ForMxnet = Annotated[
     bool,
-    typer.Option(
-        "--for-mxnet", help="Operators and forms of MXNet 1.9.1 alone, which it loads itself; else a refusal."
-    ),
+    typer.Option("--for-mxnet", help="Use only what MXNet 1.9.1 itself can load; fail otherwise."),
 ]

@@ -22,12 +22,12 @@ from .shell import errors, print_result
 On = Annotated[
     str | None,
     typer.Option(
-        help="Of many models: who does the work. local or local:N for N processes here, or the address of a scheduler of Dask."
+        help="For many models: local or local:N for N processes on this machine, or the address of a Dask scheduler."
     ),
 ]
 Memory = Annotated[
     str | None,
-    typer.Option(help="Of many models: what each process may take, such as 2G; one that takes more is ended."),
+    typer.Option(help="For many models: the memory of each process, such as 2G; one that uses more is ended."),
 ]
 
 

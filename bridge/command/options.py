@@ -33,17 +33,15 @@ ImageOption = Annotated[
     list[str] | None,
     typer.Option(
         "--image",
-        help="A picture or a folder of them, resized to the input that takes pictures; or NAME=PATH. May be repeated.",
+        help="An image or a folder of images, resized to the image input; or NAME=PATH. May be repeated.",
     ),
 ]
 RangeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--range", help="NAME:LOW,HIGH of drawn numbers and of pictures, such as data:0,255. May be repeated."
-    ),
+    typer.Option("--range", help="NAME:LOW,HIGH of random inputs and of images, such as data:0,255. May be repeated."),
 ]
 AlsoOption = Annotated[
-    list[Path] | None, typer.Option(help="Further inputs (.npz) to verify with, of other sizes. May be repeated.")
+    list[Path] | None, typer.Option(help="More inputs (.npz) to verify with, of other sizes. May be repeated.")
 ]
 ParamsArgument = Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")]
 ParamsOption = Annotated[
@@ -52,7 +50,7 @@ ParamsOption = Annotated[
 OpsetOption = Annotated[
     str | None,
     typer.Option(
-        help="7 to the newest that onnx defines, or newest; by default the oldest from 13 on that loses nothing."
+        help="7 to the newest that onnx defines, or newest; by default the oldest from 13 on that can express the network."
     ),
 ]
 OutputsOption = Annotated[
@@ -84,37 +82,38 @@ Plugin = Annotated[
         "--plugin",
         callback=load_plugins,
         is_eager=True,
-        help="A Python file or module of yours that registers operators; it is run. See docs/plugins.md. May be repeated.",
+        help="Your own Python file or module that registers operators; it is executed. See docs/plugins.md. May be repeated.",
     ),
 ]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all there is to say.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all details.")]
 Expected = Annotated[
     Path | None,
-    typer.Option(
-        help="Recorded outputs (gluonnx record, record_with_mxnet.py) that are right, with the inputs they came from."
-    ),
+    typer.Option(help="A recording of the right outputs and their inputs (gluonnx record, record_with_mxnet.py)."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the inputs that are drawn.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of random inputs.")]
 Atol = Annotated[
     float | None,
-    typer.Option(help="|a - b| may be atol + rtol |a| (atol 1e-5 with --rtol alone); then outputs alone decide."),
+    typer.Option(help="|a - b| may be atol + rtol |a| (atol 1e-5 if only --rtol is given); then only outputs decide."),
 ]
-Rtol = Annotated[float | None, typer.Option(help="See --atol (1e-4 with --atol alone); then outputs alone decide.")]
+Rtol = Annotated[
+    float | None, typer.Option(help="See --atol (1e-4 if only --atol is given); then only outputs decide.")
+]
 Scaled = Annotated[
-    bool, typer.Option("--scaled", help="--atol counts times the largest number of the channel, as it does by default.")
+    bool,
+    typer.Option("--scaled", help="Multiply --atol by the largest number of the channel, as the default rule does."),
 ]
-Repro = Annotated[Path | None, typer.Option(help="Folder for a minimal reproduction when the models differ.")]
+Repro = Annotated[Path | None, typer.Option(help="Folder for a minimal reproduction if the models differ.")]
 
 Precision = Annotated[
     str,
     typer.Option(
-        help="As what our engine holds constant weights of products: float32, bfloat16 or int8. The error is told."
+        help="How gluonnx's engine stores constant weights of products: float32, bfloat16 or int8. Prints the error."
     ),
 ]
 
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="Exit status 4 when an output agrees but says little: constant, saturated, empty."),
+    typer.Option("--strict", help="Exit status 4 if an output agrees but proves little: constant, saturated, empty."),
 ]
 
 

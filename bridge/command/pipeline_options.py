@@ -22,66 +22,71 @@ from .options import read_images
 BEFORE, BEHIND = "Pictures before the network, in the file", "Scores behind the network, in the file"
 
 Mean = Annotated[
-    str | None, typer.Option(help="Subtracted from pixels: 123.68,116.28,103.53, or one.", rich_help_panel=BEFORE)
+    str | None,
+    typer.Option(help="Subtracted from pixels: 123.68,116.28,103.53, or one number.", rich_help_panel=BEFORE),
 ]
 Scale = Annotated[
-    str | None, typer.Option(help="Multiplied then: one number, or one a channel.", rich_help_panel=BEFORE)
+    str | None, typer.Option(help="Then multiplied: one number, or one per channel.", rich_help_panel=BEFORE)
 ]
-Std = Annotated[str | None, typer.Option(help="Divided by then: one number, or one a channel.", rich_help_panel=BEFORE)]
+Std = Annotated[
+    str | None, typer.Option(help="Then divided by: one number, or one per channel.", rich_help_panel=BEFORE)
+]
 Unit = Annotated[
     bool,
-    typer.Option("--unit", help="0 to 255 become 0 to 1 before --mean, as ToTensor does.", rich_help_panel=BEFORE),
+    typer.Option("--unit", help="Map 0 to 255 to 0 to 1 before --mean, as ToTensor does.", rich_help_panel=BEFORE),
 ]
-Layout = Annotated[str | None, typer.Option(help="The axes that the file takes: NHWC or NCHW.", rich_help_panel=BEFORE)]
-Uint8 = Annotated[bool, typer.Option("--uint8", help="The file takes bytes.", rich_help_panel=BEFORE)]
+Layout = Annotated[
+    str | None, typer.Option(help="The layout that the file takes: NHWC or NCHW.", rich_help_panel=BEFORE)
+]
+Uint8 = Annotated[bool, typer.Option("--uint8", help="The file takes uint8.", rich_help_panel=BEFORE)]
 Bgr = Annotated[
     bool,
     typer.Option(
         "--bgr",
-        help="The file takes blue, green, red, and the network the other order.",
+        help="The file takes blue, green, red; the network gets the reverse.",
         rich_help_panel=BEFORE,
     ),
 ]
 Resize = Annotated[
     str | None,
     typer.Option(
-        help="HEIGHTxWIDTH that pictures of any size become; or the length of the shorter side, with --crop.",
+        help="Resize images of any size to HEIGHTxWIDTH; or the shorter side to this length, with --crop.",
         rich_help_panel=BEFORE,
     ),
 ]
-Crop = Annotated[str | None, typer.Option(help="HEIGHTxWIDTH of the middle that is kept.", rich_help_panel=BEFORE)]
+Crop = Annotated[str | None, typer.Option(help="Crop the center to HEIGHTxWIDTH.", rich_help_panel=BEFORE)]
 PreprocessInput = Annotated[
-    str | None, typer.Option(help="The input that takes pictures, of several.", rich_help_panel=BEFORE)
+    str | None, typer.Option(help="The image input, if there are several inputs.", rich_help_panel=BEFORE)
 ]
 Twice = Annotated[
     bool,
     typer.Option(
         "--twice",
-        help="Insist on --unit, --mean, --scale, --std where the network does that by itself.",
+        help="Allow --unit, --mean, --scale, --std although the network normalises by itself.",
         rich_help_panel=BEFORE,
     ),
 ]
-Softmax = Annotated[bool, typer.Option("--softmax", help="Scores become probabilities.", rich_help_panel=BEHIND)]
-Argmax = Annotated[bool, typer.Option("--argmax", help="The best class in place of scores.", rich_help_panel=BEHIND)]
+Softmax = Annotated[bool, typer.Option("--softmax", help="Turn scores into probabilities.", rich_help_panel=BEHIND)]
+Argmax = Annotated[
+    bool, typer.Option("--argmax", help="Output the best class instead of scores.", rich_help_panel=BEHIND)
+]
 TopK = Annotated[
     int | None,
-    typer.Option("--top-k", help="The K best scores and their classes in place of all.", rich_help_panel=BEHIND),
+    typer.Option("--top-k", help="Output the K best scores and their classes.", rich_help_panel=BEHIND),
 ]
 Labels = Annotated[
     Path | None,
-    typer.Option(help="Names of the classes, one a line, for the file's metadata.", rich_help_panel=BEHIND),
+    typer.Option(help="Class names, one per line, for the file's metadata.", rich_help_panel=BEHIND),
 ]
 PostprocessOutput = Annotated[
-    str | None, typer.Option(help="The output that holds scores, of several.", rich_help_panel=BEHIND)
+    str | None, typer.Option(help="The output with scores, if there are several.", rich_help_panel=BEHIND)
 ]
-ClassAxis = Annotated[
-    int | None, typer.Option(help="The axis along which the classes are; by default 1.", rich_help_panel=BEHIND)
-]
-Batch = Annotated[int | None, typer.Option(help="The batch of every input, such as 1.")]
+ClassAxis = Annotated[int | None, typer.Option(help="The axis of the classes; by default 1.", rich_help_panel=BEHIND)]
+Batch = Annotated[int | None, typer.Option(help="The batch size of every input, such as 1.")]
 DynamicOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="NAME:AXIS=LABEL,..., such as data:0=batch; or batch, for that axis of all inputs. May be repeated."
+        help="Dynamic axes: NAME:AXIS=LABEL,..., such as data:0=batch; or batch, for that of all inputs. May be repeated."
     ),
 ]
 

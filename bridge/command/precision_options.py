@@ -13,19 +13,17 @@ from ..precision.wishes import DRAWN, Half, Precision, Quantized, Single
 
 GROUP = "Precision"
 
-Fp16 = Annotated[
-    bool, typer.Option("--fp16", help="Write float16 where that holds the numbers.", rich_help_panel=GROUP)
-]
-Fp16Io = Annotated[bool, typer.Option("--fp16-io", help="Inputs and outputs in float16 too.", rich_help_panel=GROUP)]
+Fp16 = Annotated[bool, typer.Option("--fp16", help="Write float16 where its range allows.", rich_help_panel=GROUP)]
+Fp16Io = Annotated[bool, typer.Option("--fp16-io", help="Also make inputs and outputs float16.", rich_help_panel=GROUP)]
 Fp32 = Annotated[
-    bool, typer.Option("--fp32", help="Write float32 from a network in float16 or AMP.", rich_help_panel=GROUP)
+    bool, typer.Option("--fp32", help="Write float32 from a float16 or AMP network.", rich_help_panel=GROUP)
 ]
 Quantize = Annotated[
     str | None,
     typer.Option(
         "--quantize",
         metavar="EXAMPLES",
-        help="8-bit integers as QuantizeLinear and DequantizeLinear, calibrated on a folder of pictures or an .npz of arrays "
+        help="8-bit integers as QuantizeLinear and DequantizeLinear, calibrated on a folder of images or an .npz of arrays "
         f"(N, ...); the word {DRAWN} lets numbers be drawn.",
         rich_help_panel=GROUP,
     ),
@@ -36,11 +34,11 @@ Method = Annotated[
 ]
 Percentile = Annotated[
     float,
-    typer.Option(help="Of a tensor's numbers, inside the range of --calibration percentile.", rich_help_panel=GROUP),
+    typer.Option(help="The share of numbers within the range of --calibration percentile.", rich_help_panel=GROUP),
 ]
 Activations = Annotated[
     str,
-    typer.Option(help="uint8 with any zero point, or int8 with the zero point 0 (TensorRT).", rich_help_panel=GROUP),
+    typer.Option(help="uint8 with any zero point, or int8 with zero point 0 (TensorRT).", rich_help_panel=GROUP),
 ]
 Weights = Annotated[
     str | None,
@@ -62,7 +60,7 @@ Least = Annotated[
     typer.Option(
         "--least",
         metavar="DB",
-        help="Signal to noise of layers and outputs on integers; 10 by default.",
+        help="The least signal to noise (dB) of 8-bit layers and outputs; 10 by default.",
         rich_help_panel=GROUP,
     ),
 ]
@@ -71,14 +69,14 @@ Data = Annotated[
     typer.Option(
         "--examples",
         metavar="EXAMPLES",
-        help="What --fp16 and --fp32 are measured on, as of --quantize.",
+        help="Examples to measure --fp16 and --fp32 on, as for --quantize.",
         rich_help_panel=GROUP,
     ),
 ]
 Truth = Annotated[
     Path | None,
     typer.Option(
-        help="Classes of the examples (.txt, .npz), for top-1 and top-5 before and after; those of folders by class are known.",
+        help="True classes of the examples (.txt, .npz), for top-1 and top-5; not needed for folders by class.",
         rich_help_panel=GROUP,
     ),
 ]

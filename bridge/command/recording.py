@@ -43,10 +43,12 @@ def record(
     input: InputOption = None,
     image: ImageOption = None,
     range: RangeOption = None,
-    runs: Annotated[int, typer.Option(min=1, help="How many sets of drawn inputs.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="How many sets of random inputs.")] = 1,
     draws: Annotated[
         list[str] | None,
-        typer.Option(help="Kinds of draws: expected, wide, edges; by default all. May be repeated, or with commas."),
+        typer.Option(
+            help="Kinds of random inputs: expected, wide, edges; by default all. May be repeated, or with commas."
+        ),
     ] = None,
     engine: Annotated[str | None, typer.Option(help="native or onnxruntime; by default what the model is for.")] = None,
     outputs: OutputsOption = None,
@@ -57,7 +59,7 @@ def record(
     time_limit: TimeLimit = TIME_LIMIT,
     as_json: AsJson = False,
 ) -> None:
-    """Record a model's inputs and outputs, for verify --expected and check to hold later models against."""
+    """Record a model's inputs and outputs, for verify --expected and check."""
     if script:
         with errors(as_json):
             if as_json:

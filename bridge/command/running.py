@@ -60,20 +60,20 @@ def inspect(
     opset: OpsetOption = None,
     operators: Annotated[
         bool,
-        typer.Option("--operators", help="The table of operators instead: of the model's, or of all without a model."),
+        typer.Option("--operators", help="List operators instead: those of the model, or all of them without a model."),
     ] = False,
     nodes: Annotated[
         bool,
-        typer.Option("--nodes", help="The table of nodes instead: shapes, parameters, places for --outputs."),
+        typer.Option("--nodes", help="List nodes instead: shapes, parameters, names for --outputs."),
     ] = False,
     match: Annotated[
-        str | None, typer.Option(help="With --nodes: those with this text in their name, operator or outputs.")
+        str | None, typer.Option(help="With --nodes: only those with this text in their name, operator or outputs.")
     ] = None,
     report_to: Report = None,
     plugin: Plugin = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show inputs, outputs, parameters, operators, and every node that does not convert with the reason."""
+    """Show inputs, outputs, parameters, operators, and all nodes that do not convert, with reasons."""
     if operators:
         with errors(as_json, report_to):
             table = bridge.operators(model)
@@ -113,7 +113,7 @@ def run(
     precision: Precision = FLOAT32,
     compiled: Annotated[
         bool,
-        typer.Option("--compiled", help="By our engine, from the file that gluonnx compile wrote beside the model."),
+        typer.Option("--compiled", help="Run the file that gluonnx compile wrote beside the model."),
     ] = False,
     time_limit: TimeLimit = TIME_LIMIT,
     plugin: Plugin = None,
@@ -175,7 +175,7 @@ def compile_(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Save what our engine makes of a model for given sizes, on this machine: the next process maps it and starts."""
+    """Compile a model for given sizes on this machine and save the result, for a faster start."""
     with errors(as_json), progress(as_json) as tell:
         params = one_params(params, params_option)
         opened = bridge.open_model(model, params)
@@ -192,9 +192,9 @@ def bench(
     params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
     *,
     feeding: Feeding,
-    batch: Annotated[int | None, typer.Option(min=1, help="The first size of every input.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="The batch size of every input.")] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Of both engines; by default as many as ours uses.")
+        int | None, typer.Option(min=1, help="Threads of both engines; by default as many as gluonnx uses.")
     ] = None,
     seconds: Annotated[float, typer.Option(help="How long each engine runs.")] = 2.0,
     profile: Annotated[bool, typer.Option("--profile", help="Also the time of every step.")] = False,
@@ -207,7 +207,7 @@ def bench(
     report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure models on our engine and on onnxruntime, in turns; a ratio over 1 says that ours is faster."""
+    """Time models on gluonnx's engine and on onnxruntime; a ratio above 1 means that gluonnx is faster."""
     with errors(as_json, report_to), progress(as_json) as tell:
         results = []
         for name in models:

@@ -32,7 +32,7 @@ from ..printable import message, printable
 from ..recorded import own_version
 from ..result import Progress as Tell
 from ..result import VerifyResult
-from ..troubles import address
+from ..troubles import more
 
 INTERRUPTION = "interrupted: what was not finished was not written"
 
@@ -76,7 +76,7 @@ def _unread() -> Iterator[None]:
 
 def fail_of_usage(text: str, as_json: bool, status: int) -> None:
     """Print what is wrong with a command line."""
-    _fail(text, address(BadInput(text)), as_json, status)
+    _fail(text, more(BadInput(text)), as_json, status)
 
 
 @contextmanager
@@ -136,19 +136,19 @@ def errors(
     except bridge.NotEquivalent as error:
         found = error.result
         status = status_of(found, strict=True)
-        told = {"error": str(error), "problems": [str(error)], "see": address(error)}
+        told = {"error": str(error), "problems": [str(error)], "see": more(error)}
         kept = _kept(older)
         data = {**told, **({"kept": kept} if kept else {}), "verification": found.as_dict()}
         print_result(data, as_json, lambda: report.verify_table(found), report_to, status=status)
         if not as_json:
-            _fail(f"{message(error)}; nothing was written", address(error), as_json, status, kept=kept)
+            _fail(f"{message(error)}; nothing was written", more(error), as_json, status, kept=kept)
         raise typer.Exit(status) from None
     except Exception as error:
         text, status = _message_and_status(error, verbose)
         problems = [p._asdict() if hasattr(p, "_asdict") else str(p) for p in getattr(error, "problems", ())] or [text]
         if report_to is not None:
-            _report_error(text, status, problems, address(error), report_to)
-        _fail(text, address(error), as_json, status, problems, _kept(older))
+            _report_error(text, status, problems, more(error), report_to)
+        _fail(text, more(error), as_json, status, problems, _kept(older))
         raise typer.Exit(status) from None
 
 
@@ -200,12 +200,12 @@ def _internal(error: Exception) -> str:
 def _fail(
     text: str, see: str, as_json: bool, status: int, problems: list[Any] | None = None, kept: Sequence[str] = ()
 ) -> None:
-    """see: the address of what there is to say of such errors, where there is something. kept: files that are as they were."""
+    """see: the command that says more of such errors, where there is one. kept: files that are as they were."""
     if as_json:
         told = {"error": text, "problems": problems or [text], "see": see}
         with _unread():
             _print_json({**told, "kept": [*kept]} if kept else told, status)
     else:
         left = "".join(f"\n{printable(name)}, which was there, is as it was" for name in kept)
-        told = Text.assemble(("error:", "bold red"), f" {text}", (f"\nsee {see}" if see else "", "dim"), left)
+        told = Text.assemble(("error:", "bold red"), f" {text}", (f"\nfor more: {see}" if see else "", "dim"), left)
         Console(stderr=True, soft_wrap=True, **report.PLAIN).print(told)

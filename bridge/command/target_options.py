@@ -14,7 +14,7 @@ TargetOption = Annotated[
     list[str] | None,
     typer.Option(
         "--target",
-        help="Where the file is deployed, such as openvino: it is written in the forms that this takes, and run there where it is "
+        help="Where the file is deployed, such as openvino: it is written for this engine, and run there if it is "
         "installed (gluonnx targets lists them). May be repeated, or with commas.",
     ),
 ]
@@ -22,7 +22,7 @@ VerifyTargetOption = Annotated[
     list[str] | None,
     typer.Option(
         "--target",
-        help="Run one ONNX file where it is deployed, or look at its nodes where that is not installed; all for every target. "
+        help="Run an ONNX file on this engine, or check its nodes if that is not installed; all for every target. "
         "May be repeated, or with commas.",
     ),
 ]

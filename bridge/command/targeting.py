@@ -19,10 +19,10 @@ SHOWN = 12
 
 
 def targets(
-    name: Annotated[str | None, typer.Argument(help="One of them, to be shown in full.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The target to show in full.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List where files can be deployed (--target): what each takes, and whether it is installed here; or show one."""
+    """List the engines for --target, what each supports, and whether it is installed; or show one."""
     with errors(as_json):
         chosen = [profile_of(name)] if name else list(profiles().values())
         told = [_facts(p) for p in chosen]

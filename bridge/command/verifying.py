@@ -23,20 +23,20 @@ from .target_options import VerifyTargetOption, targets_page
 @grouped
 def verify(
     a: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
-    b: Annotated[str | None, typer.Argument(help="The other one; may be left out with --expected.")] = None,
+    b: Annotated[str | None, typer.Argument(help="The other model; optional with --expected.")] = None,
     params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
     map: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME=NAME: the first model's name of an input and the second's. May be repeated, or with commas."
+            help="NAME=NAME: an input of the first model and its name in the second. May be repeated, or with commas."
         ),
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="How many draws of what the models expect.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="How many random inputs in the expected range.")] = 1,
     outputs: OutputsOption = None,
     steps: Annotated[
         bool,
         typer.Option(
-            help="Put what the file does with pictures and scores, by its metadata, around the network beside it.",
+            help="Apply the file's pre- and postprocessing, by its metadata, to the other model.",
             rich_help_panel=SWITCHES,
         ),
     ] = True,
@@ -46,7 +46,7 @@ def verify(
     comparing: Comparing,
     general: General,
 ) -> None:
-    """Compare two models on the same inputs; when they differ, name the first node. With --target, run one where it is deployed."""
+    """Compare two models on the same inputs; if they differ, name the first node. With --target, run one on other engines."""
     as_json, report_to = general.as_json, general.report_to
     with errors(as_json, report_to), progress(as_json) as tell:
         ranges = feeding.ranges

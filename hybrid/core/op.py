@@ -203,6 +203,9 @@ class Op:
     """Difference between its numbers and MXNet's own on a CPU, in a sentence, as it is bound; conversion passes it on."""
     tolerance: ClassVar[float] = 32.0
     """Greatest error of another correct implementation, in epsilons of the dtype times the output's scale."""
+    bound: float = 0.0
+    """Greatest magnitude that results can have where the function itself bounds it: 1 for a sigmoid, however small its results
+    are, which implementations approximate to a few epsilons of that. 0 where nothing bounds it."""
     keeps: ClassVar[bool] = False
     """True for a class that computes in a way of its own and still means what the classes above it mean: see ``means``. It holds
     for the class that says so, and is not inherited."""
@@ -235,6 +238,12 @@ class Op:
         """Storage of the result where inputs are stored as stypes say and have these shapes, its own being result; without stypes
         all inputs are dense. Source: MXNet's FInferStorageType."""
         return DENSE
+
+    def infer_gradient_storage(self, stypes: Sequence[str], result: str) -> Sequence[str]:
+        """Storage types of the gradients of inputs, in a graph that is bound, where these are stored as stypes say and the result
+        as ``result`` says. Source: MXNet's FInferStorageType of the backward operators."""
+        rows = result == "row_sparse" and all(s == "row_sparse" for s in stypes)
+        return ["row_sparse" if rows else "default"] * len(stypes)
 
     def compute_stored(self, *values: Any) -> Any:
         """Result for inputs of which some are sparse (RowSparse, CSR), without making them dense: an array or a sparse one. None

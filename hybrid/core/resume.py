@@ -9,7 +9,6 @@ from types import FrameType
 from typing import Any
 
 from .error import MXNetError
-from .version import SITE
 
 
 class Settings:
@@ -66,7 +65,7 @@ def tell_if_unkept(trainer: Any = None) -> None:
         f"gluonnx: --resume {Settings.folder}: this program trains, and nothing of it is kept: it will begin anew. Wanted "
         "Module.fit, or before the first step\n"
         "  run = mx.resuming.Training(net=net, trainer=trainer)\n"
-        f"with loops over run.epochs(...) and run.batches(...): {SITE}/tutorials/training-script.html",
+        "with loops over run.epochs(...) and run.batches(...): gluonnx explain training-unkept",
         file=sys.stderr,
         flush=True,
     )

@@ -64,7 +64,7 @@ from .dispatch import (
 from .handles import array_of, handle_of
 from .indexing import Index, gather, gather_numbers, read_key, slicing
 from .scalar_array import as_number
-from .tape import STATE, Leaf, OpRecord, Origin, TapeRecord
+from .tape import STATE, Leaf, OpRecord, Origin, TapeRecord, living
 
 
 def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None) -> Any:
@@ -169,6 +169,12 @@ def _signature(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], b
     return arrays, tuple(key), ready
 
 
+def _is_recorded(target: NDArray, inputs: Sequence[NDArray]) -> bool:
+    """True when a target is part of a graph, or was and is read too: what a gradient would read would be written over."""
+    origin = target._origin
+    return origin is not None and (living(origin) is not None or any(x is target for x in inputs))
+
+
 def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, ready: bool) -> Any:
     """invoke for all but the simplest case."""
     visible = op.num_visible_outputs()
@@ -176,7 +182,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: SpecializedCall, 
     if out is not None:
         targets = [out] if isinstance(out, NDArray) else list(out)
         check_targets(op, targets, call.specs[:visible])
-        if STATE.recording and any(t._origin is not None for t in targets):
+        if STATE.recording and any(_is_recorded(t, inputs) for t in targets):
             raise MXNetError(f"{op.name}: {_INPLACE}")
     changed = [inputs[i] for i in call.changed]
     options = {
@@ -288,7 +294,7 @@ def find_gradient_rule(op: Op) -> GradientRule | OpError:
 
 def record(op: Op, inputs: Sequence[NDArray], outputs: Sequence[NDArray], specs: Sequence[Spec]) -> None:
     """Note on the tape that an operator made outputs of inputs, when a gradient may be asked for through one of them."""
-    parents = [x._origin for x in inputs]
+    parents = [living(x._origin) for x in inputs]
     if not any(p is not None for p in parents):
         return
     found = find_gradient_rule(op)
@@ -756,7 +762,7 @@ class NDArray:
             return copied
         memory = self._settled()
         made = self._face._own(device_copy(memory, ctx.device) if ctx.is_device else on_host(memory), ctx)
-        if STATE.recording and self._origin is not None:
+        if STATE.recording and living(self._origin) is not None:
             made._origin = MoveRecord(self._origin, self._ctx), 0
         return made
 
@@ -871,6 +877,11 @@ class NDArray:
         self._mark_external()
         return capsule(self._write())
 
+    def _finish(self) -> None:
+        """Return when nobody computes the values any more, also where that has failed."""
+        if self._var is not None:
+            SCHEDULER.finish(self._var)
+
     def wait_to_read(self) -> None:
         """Return when the values are there. Raises what kept them from being computed.
 
@@ -952,12 +963,12 @@ class NDArray:
         """The part of an assignment that the tape has to know of; True where that is all.
 
         Raises MXNetError where the array is part of a graph already, or the value and not all of the array is replaced."""
-        if self._origin is not None:
+        if living(self._origin) is not None:
             raise MXNetError(
                 "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when "
                 f"evaluating gradients. {_INPLACE}"
             )
-        if not isinstance(value, NDArray) or value._origin is None:
+        if not isinstance(value, NDArray) or living(value._origin) is None:
             return False
         if any(part is not Ellipsis and not (type(part) is slice and part == _ALL) for part in index):
             raise MXNetError(_INPLACE)

@@ -17,7 +17,7 @@ from ..ops.binary import ElemwiseAdd
 from ..ops.creation import OnesLike
 from .array import NDArray, find_gradient_rule, invoke, with_origin, zeros
 from .sparse import apply as apply_sparse
-from .tape import STATE, Leaf, OpRecord, Origin, StateScope, TapeRecord
+from .tape import STATE, Leaf, OpRecord, Origin, StateScope, TapeRecord, living
 
 _NOT_RECORDED = (
     "Cannot differentiate node because it is not in a computational graph. You need to set is_recording to true or use "
@@ -88,8 +88,7 @@ def _compile(op: Op, asked: tuple[bool, ...]) -> _Compiled:
 
 def _op_backward(record: OpRecord, dys: Sequence[NDArray | None]) -> list[NDArray | None]:
     """Gradients of an operator's inputs, by its rule. What was kept has its history back, for gradients of gradients."""
-    if record.inputs is None or record.results is None:
-        raise MXNetError(f"Check failed: {_NOT_RECORDED}")
+    assert record.inputs is not None and record.results is not None  # until it is released
     zero = all(dy is None for dy in dys)
     if zero and isinstance(find_gradient_rule(record.op), OpError):
         return [None] * len(record.parents)
@@ -135,7 +134,9 @@ def _apply(op: Op, inputs: Sequence[NDArray]) -> Any:
 
 
 def _backward(record: TapeRecord, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
-    """Gradients of a record's inputs from those of its outputs (None: zeros)."""
+    """Gradients of a record's inputs from those of its outputs (None: zeros). Raises MXNetError for one that is spent."""
+    if record.spent:
+        raise MXNetError(f"Check failed: {_NOT_RECORDED}")
     return _op_backward(record, dys) if isinstance(record, OpRecord) else record.backward(dys)
 
 
@@ -185,7 +186,7 @@ def accumulate(
 
     for i, head in enumerate(heads):
         given = head_grads[i] if head_grads is not None else None
-        if head._origin is None:
+        if living(head._origin) is None:
             raise MXNetError(f"Check failed: {_NOT_RECORDED}")
         if given is not None and given.shape != head.shape and given.size == head.size and given.stype == "default":
             given = given.reshape(head.shape)  # as MXNet's operators do, which look at no more than how many there are

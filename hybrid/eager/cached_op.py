@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core import rng as generators
 from ..core.changes import LAST
-from ..core.error import MXNetError, OpError
+from ..core.error import OpError
 from ..core.precision import FLOAT32
 from ..device.base import Device
 from ..execution import backends
@@ -35,7 +35,7 @@ from ..ir.strict import outside, picks
 from .array import NDArray, _has_pending_work, _signature, pending, with_origin
 from .dispatch import without_aliasing
 from .np_array import ndarray
-from .tape import STATE, TapeRecord
+from .tape import STATE, TapeRecord, living
 from .watch import Watch
 
 Place = tuple[int, int]
@@ -344,7 +344,7 @@ class CachedOp:
             self._refuse_outside(args)
         wanted = ()
         if STATE.recording:
-            wanted = tuple(i for i, x in enumerate(args) if x._origin is not None and i not in self.states)
+            wanted = tuple(i for i, x in enumerate(args) if living(x._origin) is not None and i not in self.states)
         training = STATE.training
         place = _place(args)
         if not wanted:
@@ -352,7 +352,8 @@ class CachedOp:
         split = self.split(wanted, training, place)
         made = launch(split.program, [args[i] for i in split.order], self._draws[training], observe, self.face)
         count = len(self.graph.outputs)
-        made_by = _CachedOpRecord(self, split, wanted, args, made[count:], [x._origin for x in args], len(made))
+        parents = [living(x._origin) for x in args]
+        made_by = _CachedOpRecord(self, split, wanted, args, made[count:], parents, len(made))
         for i, y in enumerate(made):
             y._origin = (made_by, i)
         return made[:count]
@@ -630,11 +631,11 @@ class _CachedOpRecord(TapeRecord):
         self.residuals: list[NDArray] | None = [r._detached_alias() for r in residuals]
 
     def release(self) -> None:
+        super().release()
         self.args = self.residuals = None
 
     def backward(self, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
-        if self.args is None or self.residuals is None:
-            raise MXNetError("the graph was already gone through; pass retain_graph=True to backward to do it again")
+        assert self.args is not None and self.residuals is not None  # until it is released
         heads = tuple(i for i, dy in enumerate(dys) if dy is not None)
         found = self.op.backward(heads, self.wanted, self.split)
         count = len(self.op.graph.outputs)

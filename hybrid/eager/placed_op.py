@@ -14,7 +14,7 @@ from ..frontend.symbol import Symbol
 from ..ir.graph import Entry, Graph, Node
 from .array import NDArray
 from .cached_op import CachedOp
-from .tape import STATE, TapeRecord
+from .tape import STATE, TapeRecord, living
 
 MOST_PARTS = 64
 """So many parts at most where places hand over what they have as soon as they have it, which takes more of them."""
@@ -152,7 +152,7 @@ def brought(array: NDArray, place: Context) -> NDArray:
         return array.as_in_context(place)
     moved = array._without_history()
     moved._ctx = place
-    if STATE.recording and array._origin is not None:
+    if STATE.recording and living(array._origin) is not None:
         moved._origin = _Crossing(array._origin, array._ctx), 0
     return moved
 

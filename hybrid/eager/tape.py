@@ -61,22 +61,33 @@ Origin = Any
 class TapeRecord:
     """One recorded computation. ``number`` grows with time, so users have greater numbers than what they use.
 
-    ``backward(dys)`` gives the gradients of the inputs from those of the outputs (None: zeros)."""
+    ``backward(dys)`` gives the gradients of the inputs from those of the outputs (None: zeros). ``spent``: a way back has gone
+    through it and has released it."""
 
-    __slots__ = ("number", "outputs", "parents", "training")
+    __slots__ = ("number", "outputs", "parents", "spent", "training")
 
     def __init__(self, parents: Sequence[Origin], outputs: int):
         self.number = next(_numbers)
         self.parents = tuple(parents)
         self.outputs = outputs
         self.training = STATE.training
+        self.spent = False
 
     def backward(self, dys: Sequence[Array | None]) -> Sequence[Array | None]:
         """Gradients of the inputs, in order."""
         raise NotImplementedError
 
     def release(self) -> None:
-        """Forget the arrays that were kept for backward."""
+        """Forget the arrays that were kept for backward: nobody goes through this any more."""
+        self.spent = True
+
+
+def living(origin: Origin) -> Origin:
+    """The origin as far as gradients can still go there: None behind a record that is spent.
+
+    What is recorded of an array whose graph was gone through takes it as a constant, as in MXNet: the state of one piece of a
+    sequence in the next, or a loss that is added up over several ways back."""
+    return None if type(origin) is tuple and origin[0].spent else origin
 
 
 class OpRecord(TapeRecord):
@@ -93,4 +104,5 @@ class OpRecord(TapeRecord):
         self.results: dict[int, Array] | None = results
 
     def release(self) -> None:
+        super().release()
         self.inputs = self.results = None

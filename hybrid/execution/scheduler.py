@@ -245,6 +245,11 @@ class Scheduler:
         if var.error is not None:
             self._raise(var.error)
 
+    def finish(self, var: Var) -> None:
+        """Return when the memory has been written, or what was to write it has failed: the error stays for who reads."""
+        if var.writer is not None:
+            self._wait(lambda: var.writer is None)
+
     def drain(self) -> None:
         """Return when nothing is left to do. Errors stay with the results: whoever reads those will meet them."""
         if self._pending:

@@ -10,9 +10,8 @@ from ..core.attribute import AttrScope
 from ..core.attrs import declare_dtype
 from ..ir import json as symbol_json
 from ..ir.graph import Entry, Node
+from ..ir.storage import STYPES
 from .symbol import Symbol
-
-_STYPES = ("default", "row_sparse", "csr")
 
 
 def var(
@@ -43,8 +42,8 @@ def var(
         raise TypeError(f"Expect a string for variable `name`, got {type(name).__name__}")
     attrs = AttrScope.current.get(attr)
     attrs = {f"__{k}__" if k in symbol_json.HIDDEN else k: v for k, v in attrs.items()}
-    if stype is not None and stype not in _STYPES:
-        raise KeyError(f"storage type {stype!r} is none of {', '.join(_STYPES)}")
+    if stype is not None and stype not in STYPES:
+        raise KeyError(f"storage type {stype!r} is none of {', '.join(STYPES)}")
     try:
         flag = None if dtype is None else declare_dtype(dtype)
     except ValueError as error:
@@ -55,7 +54,7 @@ def var(
         "__wd_mult__": None if wd_mult is None else str(wd_mult),
         "__dtype__": flag,
         "__init__": None if init is None else init if isinstance(init, str) else init.dumps(),
-        "__storage_type__": None if stype is None else str(_STYPES.index(stype)),
+        "__storage_type__": None if stype is None else str(STYPES.index(stype)),
     }
     attrs.update({k: v for k, v in known.items() if v is not None})
     for key, value in kwargs.items():

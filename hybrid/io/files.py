@@ -524,7 +524,10 @@ class MNISTIter(MXDataIter):
         if shuffle:
             np.random.RandomState(seed).shuffle(self._order)
         if not silent:
-            logging.info("MNISTIter: load %d images, shuffle=%d, shape=%s", len(images), shuffle, images.shape)
+            # not logging.info, which would set up the root logger before the program does
+            logging.getLogger().info(
+                "MNISTIter: load %d images, shuffle=%d, shape=%s", len(images), shuffle, images.shape
+            )
 
     def getindex(self) -> Any:
         """Zeros, as in MXNet.

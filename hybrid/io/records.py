@@ -12,7 +12,7 @@ from .. import image, recordio
 from ..core.error import FormatError, MXNetError
 from ..formats import images
 from ..formats.files import locate_errors
-from ..image.image import Box, resized, short_size, sized_box
+from ..image.image import Box, interp_method, resized, short_size, sized_box
 from ..ops import resample
 from . import colors
 from .decoding import DRAWN, DecodingIter, Room
@@ -23,8 +23,6 @@ MISSING: dict[str, Any] = {
     "max_rotate_angle": 0,
     "rotate": -1,
     "max_shear_ratio": 0,
-    "max_crop_size": -1,
-    "min_crop_size": -1,
     "max_random_scale": 1,
     "min_random_scale": 1,
     "max_img_size": 1e10,
@@ -36,9 +34,27 @@ MISSING: dict[str, Any] = {
 """Settings of MXNet's iterator that are not there, with the values at which they change nothing."""
 
 
+SUITING = 9
+"""The interpolation that suits the sizes."""
+
+
+def _grown(width: int, height: int, size: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+    """Sizes that an image takes until a part of size = (width, height) fits into it: first high enough, then wide enough."""
+    steps = []
+    if height < size[1]:
+        width, height = int(np.float32(size[1] * width) / np.float32(height)), size[1]
+        steps.append((width, height))
+    if width < size[0]:
+        width, height = size[0], int(np.float32(size[0] * height) / np.float32(width))
+        steps.append((width, height))
+    return tuple(steps)
+
+
 class _Choice(NamedTuple):
     """Choices drawn for an image: the part to cut out, the ways to resize it before and after, and how its colors are varied."""
 
+    grown: tuple[tuple[int, int], ...]
+    """Widths and heights that an image smaller than the part has to grow to, one after the other."""
     box: Box
     mirrored: bool
     method_before: int
@@ -51,8 +67,9 @@ class ImageRecordIter(DecodingIter):
     """Batches of images (batch, *data_shape), red first, and labels, (batch,) or (batch, label_width).
 
     Every image: resize (its shorter side), random_resized_crop, or pad and then the part of data_shape in the middle or with
-    rand_crop anywhere; mirrored; colors varied, in bytes (brightness, contrast and saturation in an order that is drawn; hue,
-    saturation and lightness; pca_noise); at last (x - mean) / std * scale.
+    rand_crop anywhere, for which an image that is too low or too narrow grows, with its proportions; mirrored; colors varied, in
+    bytes (brightness, contrast and saturation in an order that is drawn; hue, saturation and lightness; pca_noise); at last
+    (x - mean) / std * scale.
 
     From the first batch of an epoch on a thread reads prefetch_buffer batches ahead (0: none), for which preprocess_threads
     threads decode, at most one for each core. The numbers are the same with any of them, and all that is drawn comes of seed.
@@ -90,6 +107,10 @@ class ImageRecordIter(DecodingIter):
         Pixels of the shorter side, before anything is cut out; -1: leave it.
     rand_crop : bool, default False
         Cut from anywhere, not from the middle.
+    max_crop_size : int, default -1
+        Cut a square instead, of pixels drawn from min_crop_size to this, and resize it to data_shape; -1: of data_shape.
+    min_crop_size : int, default -1
+        The least that its side has; to be given with max_crop_size.
     random_resized_crop : bool, default False
         Cut a part of random area and proportions and resize it to data_shape; rand_crop and pad do nothing then.
     max_aspect_ratio : float, default 0
@@ -155,7 +176,7 @@ class ImageRecordIter(DecodingIter):
         Settings of MXNet's iterator that are not there, taken at the values that change nothing.
 
     Raises MXNetError for settings that are not there, FormatError for a broken record, an image that is smaller than
-    data_shape, or other labels than label_width says. Needs Pillow.
+    max_crop_size, or other labels than label_width says. Needs Pillow.
 
     Examples
     --------
@@ -191,6 +212,8 @@ class ImageRecordIter(DecodingIter):
         dtype: Any = None,
         resize: int = -1,
         rand_crop: bool = False,
+        max_crop_size: int = -1,
+        min_crop_size: int = -1,
         random_resized_crop: bool = False,
         max_aspect_ratio: float = 0.0,
         min_aspect_ratio: float | None = None,
@@ -252,6 +275,12 @@ class ImageRecordIter(DecodingIter):
         self._mixer = np.random.RandomState(seed) if shuffle else None
         self._resize, self._pad, self._fill_value, self._method = resize, pad, fill_value, inter_method
         self._rand_crop, self._mirror, self._rand_mirror = rand_crop, mirror, rand_mirror
+        self._squares = None if max_crop_size == min_crop_size == -1 else (min_crop_size, max_crop_size)
+        if self._squares is not None and not 1 <= min_crop_size <= max_crop_size:
+            raise MXNetError(
+                f"{type(self).__name__}: got min_crop_size={min_crop_size}, max_crop_size={max_crop_size}, wanted "
+                "1 <= min_crop_size <= max_crop_size"
+            )
         self._crops: Any = None
         if random_resized_crop:
             most = 1 + max_aspect_ratio
@@ -309,20 +338,32 @@ class ImageRecordIter(DecodingIter):
         if self._resize > 0:
             width, height = short_size(height, width, self._resize)
         size = self._shape[2], self._shape[1]
+        grown: tuple[tuple[int, int], ...] = ()
+        after = self._method
         if self._crops is not None:
             area, ratio = self._crops
             box = sized_box(height, width, size, area, ratio, self._random)
         else:
-            spare_y, spare_x = height + 2 * self._pad - size[1], width + 2 * self._pad - size[0]
-            if spare_y < 0 or spare_x < 0:
-                raise FormatError(
-                    f"{self._file.uri}, record at byte {start}: input image size smaller than input shape: "
-                    f"{(height + 2 * self._pad, width + 2 * self._pad)} against {size[::-1]}"
-                )
+            height, width = height + 2 * self._pad, width + 2 * self._pad
+            cut = size
+            if self._squares is not None:
+                if self._squares[1] > min(height, width):
+                    raise FormatError(
+                        f"{self._file.uri}, record at byte {start}: input image size smaller than max_crop_size: "
+                        f"{(height, width)} against {self._squares[1]}"
+                    )
+                side = self._random.randint(*self._squares)
+                cut = side, side
+            elif grown := _grown(width, height, size):
+                if after == SUITING:
+                    after = interp_method(after, (height, width, size[1], size[0]))
+                width, height = grown[-1]
+            spare_y, spare_x = height - cut[1], width - cut[0]
             y, x = (self._random.randint(0, s) if self._rand_crop else s // 2 for s in (spare_y, spare_x))
-            box = x, y, *size
+            box = x, y, *cut
         mirrored = bool(self._mirror or (self._rand_mirror and self._random.random() < 0.5))
-        after = self._draw_method() if box[2:] != size else self._method
+        if after == DRAWN and (grown or box[2:] != size):
+            after = self._draw_method()
         drawn: list[Any] = [
             (vary, 1 + self._random.uniform(-most, most))
             for vary, most in self._random.sample(self._jitters, len(self._jitters))
@@ -331,7 +372,7 @@ class ImageRecordIter(DecodingIter):
             drawn.append((colors.shifted, tuple(int(self._random.uniform(-most, most)) for most in self._shifts)))
         if self._pca_noise:
             drawn.append((colors.lighted, [self._random.gauss(0, self._pca_noise) for _ in range(3)]))
-        return _Choice(box, mirrored, before, after, drawn)
+        return _Choice(grown, box, mirrored, before, after, drawn)
 
     def _draw_method(self) -> int:
         """Interpolation of one resizing."""
@@ -345,6 +386,8 @@ class ImageRecordIter(DecodingIter):
             pixels = resized(pixels, width, height, choice.method_before)
         if self._pad and self._crops is None:
             pixels = resample.pad(pixels, self._pad, self._pad, self._pad, self._pad, 0, self._fill_value)
+        for width, height in choice.grown:
+            pixels = resized(pixels, width, height, choice.method)
         x, y, width, height = choice.box
         pixels = pixels[y : y + height, x : x + width]
         _, high, wide = self._shape

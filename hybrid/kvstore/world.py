@@ -353,7 +353,8 @@ def join() -> World:
     made = World(MPI, *copies)
     _JOINED.append(made)
     if made.size == 1:
-        logging.warning("distributed training: no mpirun started this process, so it is a world of one (rank 0 of 1)")
+        problem = "distributed training: no mpirun started this process, so it is a world of one (rank 0 of 1)"
+        logging.getLogger().warning(problem)  # logging.warning would set up the root logger before the program does
     else:
         _end_together(made)
     return made

@@ -85,6 +85,8 @@ class DataParallelExecutorGroup:
         self.label_names: list[str] = []
         self.label_axes: list[int] = []
         self._place(data_shapes, label_shapes)
+        # several contexts go by a store, from which rows would have to be asked for one by one
+        stypes = dict.fromkeys(self.arg_names, "default") if len(self.contexts) > 1 else None
         for i, context in enumerate(self.contexts):
             shapes, types = self._shapes(i)
             shared = None if shared_group is None else shared_group.execs[i]
@@ -92,6 +94,7 @@ class DataParallelExecutorGroup:
                 context,
                 grad_req=self.grad_req,
                 type_dict=types,
+                stype_dict=stypes,
                 group2ctx=None if group2ctxs is None else group2ctxs[i],
                 shared_arg_names=[*self.param_names, *self._shared_states(shapes, shared)],
                 shared_exec=shared,
@@ -242,11 +245,18 @@ class DataParallelExecutorGroup:
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def _load(self, given: Sequence[Any], places: Sequence[Any], axes: Sequence[int], names: Sequence[str]) -> None:
+    def _load(
+        self,
+        given: Sequence[Any],
+        places: Sequence[Any],
+        axes: Sequence[int],
+        names: Sequence[str],
+        partial: bool = False,
+    ) -> None:
         """Copy the parts of arrays where they are computed with. Each is one array, or a list over contexts.
 
-        Raises ValueError for too few arrays, or arrays of another shape."""
-        if len(given) < len(places):
+        Raises ValueError for too few arrays (but with ``partial``, which leaves the others), or arrays of another shape."""
+        if len(given) < len(places) and not partial:
             raise ValueError(f"got {len(given)} arrays, wanted {len(places)} ({', '.join(names)})")
         for source, targets, axis, name in zip(given, places, axes, names):
             for k, (part, target) in enumerate(targets):
@@ -255,8 +265,9 @@ class DataParallelExecutorGroup:
                     raise ValueError(f"{name}: got shape {tuple(own.shape)}, wanted {target.shape} as bound")
                 target[:] = own
 
-    def load(self, data_batch: Any, labels: bool = True) -> None:
-        """Copy a batch, or a list of batches, one for each context, where it is computed with."""
+    def load(self, data_batch: Any, labels: bool = True, training: bool = True) -> None:
+        """Copy a batch, or a list of batches, one for each context, where it is computed with. Not training it may lack labels,
+        which only losses read: a student's network is scored without its teacher's."""
         several = isinstance(data_batch, list)
         data = list(zip(*(b.data for b in data_batch))) if several else data_batch.data
         self._load(data, self.data_arrays, self.data_axes, self.data_names)
@@ -264,12 +275,12 @@ class DataParallelExecutorGroup:
             given = [b.label for b in data_batch] if several else data_batch.label
             if all(given) if several else given:
                 label = list(zip(*given)) if several else given
-                self._load(label, self.label_arrays, self.label_axes, self.label_names)
+                self._load(label, self.label_arrays, self.label_axes, self.label_names, partial=not training)
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Compute outputs; is_train None means for_training."""
         training = self.for_training if is_train is None else is_train
-        self.load(data_batch)
+        self.load(data_batch, training=training)
         for executor in self.execs:
             executor.forward(is_train=training)
 

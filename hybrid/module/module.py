@@ -13,11 +13,12 @@ from ..checkpoint import load_checkpoint, save_checkpoint
 from ..context import Context, cpu, resolve
 from ..core.error import MXNetError
 from ..core.resume import tell_if_unkept
+from ..eager.sparse import zeros
 from ..formats.files import read, write
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
 from ..kvstore.base import choose
-from ..ndarray import NDArray, zeros
+from ..ndarray import NDArray
 from ..symbol import Symbol
 from .base_module import DEFAULT, BaseModule, Params, check_described, check_names, descriptions
 from .executor_group import DataParallelExecutorGroup
@@ -280,7 +281,8 @@ class Module(BaseModule):
         group = self._exec_group
 
         def made(names: Any, held: Any) -> Params:
-            return {n: zeros(arrays[0].shape, dtype=arrays[0].dtype) for n, arrays in zip(names, held)}
+            firsts = {n: arrays[0] for n, arrays in zip(names, held)}
+            return {n: zeros(a.stype, a.shape, dtype=a.dtype) for n, a in firsts.items()}
 
         if self._arg_params is None:
             self._arg_params = made(group.param_names, group.param_arrays)
@@ -310,7 +312,10 @@ class Module(BaseModule):
                 if given is not None and not allow_missing:
                     raise RuntimeError(f"{name} is not presented")
                 if initializer is not None:
-                    initializer(InitDesc(name, attributes.get(name)), array)
+                    dense = array if array.stype == "default" else array.tostype("default")
+                    initializer(InitDesc(name, attributes.get(name)), dense)
+                    if dense is not array:
+                        array[:] = dense
         self.params_initialized = True
         self._params_dirty = False
         assert self._arg_params is not None

@@ -8,7 +8,7 @@ import numpy as np
 from ..core.forking import cached_property
 from ..core.op import WHOLE, Op, op
 from ..core.shapes import merge_all, show
-from .common import Elementwise, as_array, narrow, spreads, widen
+from .common import BOUNDED, Elementwise, as_array, narrow, spreads, widen
 from .composing import narrowly, of_floats, placed_at, widely
 from .special import erf
 
@@ -174,6 +174,10 @@ class Activation(Elementwise):
     act_type: Literal["log_sigmoid", "mish", "relu", "sigmoid", "softrelu", "softsign", "tanh"]
 
     supports_out = True
+
+    @property
+    def bound(self) -> float:
+        return float(self.act_type in BOUNDED)
 
     def infer_type(self, data):
         if data.kind in "iub" and self.act_type != "relu":

@@ -13,6 +13,9 @@ from ..core.shapes import UNKNOWN, MaybeShape, Shape, Undecided, fits, is_known,
 
 T = TypeVar("T", bound=type[Op])
 
+BOUNDED = ("cos", "erf", "sigmoid", "sin", "softsign", "tanh")
+"""Functions whose values lie between -1 and 1."""
+
 
 class Elementwise(Op):
     """All inputs and the output have one shape; what is known of any fills the others."""

@@ -38,6 +38,10 @@ class Adapter(Protocol):
         """Fill the outputs; what it gives comes back in backward."""
         ...
 
+    def lasting(self) -> "Adapter":
+        """One that makes the user's object once and has it do all calls, for a bound executor."""
+        ...
+
 
 @contextlib.contextmanager
 def _naming(op: Op, what: str) -> Iterator[None]:
@@ -99,6 +103,13 @@ class Custom(Op):
     def bind(cls, **attrs: Any) -> Op:
         """An instance of its own for every node, as the user's object may hold what inference told it."""
         return cls(**attrs)
+
+    def lasting(self) -> "Custom":
+        """The same for one bound executor, whose calls all go to one object of the user's."""
+        other = object.__new__(Custom)
+        other.__dict__.update(self.__dict__, adapter=self.adapter.lasting())
+        other._seal((*self._key, object()))  # like no other: it has a past of its own
+        return other
 
     def dump(self):
         return dict(self.texts)
@@ -195,7 +206,8 @@ class Custom(Op):
 class CustomBackward(Op):
     """The gradients of the arguments of Custom, by the user's backward.
 
-    Takes the gradients of the outputs (if ``top``), the arguments, the outputs, the hidden state, and the auxiliary states."""
+    Takes the gradients of the outputs (if ``top``), the arguments, the outputs, the hidden state, and the auxiliary states,
+    which the user's backward may write to as its forward may (centers of classes are moved there)."""
 
     arguments: int
     outputs: int
@@ -205,7 +217,13 @@ class CustomBackward(Op):
 
     inputs = ("*data",)
     objects = True  # the hidden state
+    always_mutates = True
     needs = ("training",)
+
+    @property
+    def mutates(self):  # type: ignore[override]
+        names = self.input_names()
+        return names[len(names) - self.states :]
 
     def input_names(self):
         count = self.arguments + self.outputs * (1 + self.top) + 1 + self.states

@@ -12,7 +12,7 @@ from ..core.attrs import Arity
 from ..core.op import BOOLS, DENSE, WHOLE, Op, Storage, lookup, op
 from ..formats.params import RowSparse
 from .casting import convert
-from .common import Elementwise, divide, largest, narrow, want_rank_from, widen
+from .common import BOUNDED, Elementwise, divide, largest, narrow, want_rank_from, widen
 from .composing import definite, folded, of_floats
 from .stored_places import in_rows
 from .unary_functions import UNARY_FUNCTIONS, UnaryFunction
@@ -126,6 +126,7 @@ def _unary(
         "inputs": (argument,),
         "supports_out": row.supports_out and base is Unary,
         "sparse": any(n.startswith(SPARSE) for n in names),
+        "bound": float(function in BOUNDED),
         "primitive": names[0] == function and row.composed is None if primitive is None else primitive,
     }
     op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]

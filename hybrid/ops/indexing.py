@@ -174,6 +174,9 @@ class EmbeddingBase(Indexing):
         where = inside(positions(data), self.input_dim)
         return take_rows(weight, where.ravel()).reshape(*where.shape, self.output_dim)
 
+    def infer_gradient_storage(self, stypes, result):
+        return ["default", "row_sparse" if self.sparse_grad else "default"]
+
     def adjoint_stored(self, of, dy, data, weight):
         """The gradient of weight in the rows that data names."""
         if not self.sparse_grad or not isinstance(dy, np.ndarray) or not isinstance(data, np.ndarray):

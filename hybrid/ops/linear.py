@@ -156,6 +156,10 @@ class Dot(Products):
             wanted = "csr"
         return DENSE if wanted in (None, "default") else Storage(wanted)
 
+    def infer_gradient_storage(self, stypes, result):
+        rows = stypes[0] == "csr" and not self.transpose_a and not self.transpose_b
+        return ["default", "row_sparse" if rows else "default"]
+
     def compute_stored(self, lhs, rhs):
         if self.transpose_b or self.forward_stype == "csr":
             return None

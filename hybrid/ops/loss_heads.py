@@ -65,6 +65,8 @@ class SoftmaxOutput(LossHead):
 
     Shapes: data (N, ..., C), label (N, ...); with multi_output data (N, C, ...), label (N, ...)."""
 
+    bound = 1.0
+
     grad_scale: float = 1.0
     ignore_label: float = -1.0
     multi_output: bool = False
@@ -181,6 +183,8 @@ class MAERegressionOutput(PlainRegression):
 @op("LogisticRegressionOutput", "_sparse_LogisticRegressionOutput")
 class LogisticRegressionOutput(Regression):
     """1 / (1 + exp(-data)); training minimises the squared error to label."""
+
+    bound = 1.0
 
     def composition(self, F, data, label):
         (x,) = widely(F, data.dtype, data)

@@ -149,6 +149,8 @@ class Softmax(SoftmaxLike):
     With use_length only the first length elements along axis count, and the others are 0; length has the shape of data
     without axis, and is int32 or int64."""
 
+    bound = 1.0
+
     inputs = ("data", "length")
 
     def input_names(self):
@@ -236,6 +238,8 @@ class LogSoftmax(SoftmaxLike):
 class Softmin(SoftmaxLike):
     """The softmax of -data."""
 
+    bound = 1.0
+
     def composition(self, F, data):
         scaled = self.composed(F, data)
         return None if scaled is None else scaled[1](composed_softmax(F, -scaled[0], self.axis))
@@ -250,6 +254,8 @@ class Softmin(SoftmaxLike):
 @op("SoftmaxActivation")
 class SoftmaxActivation(Elementwise):
     """Softmax over the last axis (mode instance), or over axis 1 (mode channel), which takes a third axis."""
+
+    bound = 1.0
 
     meanings = {"mode": "instance: over the last axis; channel: over axis 1."}
 

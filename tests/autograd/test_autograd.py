@@ -851,6 +851,91 @@ def test_the_second_way_back_is_refused_unless_it_was_asked_for() -> None:
                 y.backward()
 
 
+@pytest.mark.parametrize("hybridize", [None, False, True])
+def test_what_was_gone_through_is_a_constant_afterwards(hybridize: bool | None) -> None:
+    """The state of one piece of a sequence in the next, and a loss that is added up over several ways back: as in MXNet."""
+    if hybridize is None:
+        w = leaf([2.0])
+
+        def step(h: nd.NDArray) -> nd.NDArray:
+            return h * w + 1
+
+    else:
+        net = nn.Dense(1, in_units=1, weight_initializer=mx.init.Constant(2.0), bias_initializer=mx.init.One())
+        net.initialize()
+        net.hybridize(hybridize)
+        w, step = net.weight.data(), net
+    state, total = nd.array([[1.0]]), 0
+    for _ in range(3):
+        before = state.asscalar()
+        with autograd.record():
+            state = step(state)
+            total = total + (state * state).sum()
+        total.backward()
+        assert state.asscalar() == 2 * before + 1
+        assert w.grad.asnumpy().ravel().tolist() == [2 * state.asscalar() * before]
+    assert total.asscalar() == 3**2 + 7**2 + 15**2
+    with autograd.record():
+        y = state * 3
+    with pytest.raises(mx.MXNetError, match="not in a computational graph"):
+        y.backward()
+    with pytest.raises(mx.MXNetError, match="does not require gradient"):
+        autograd.grad(step(w.reshape((1, 1))), [state])
+
+
+def test_what_was_gone_through_in_the_same_record() -> None:
+    """A constant for what is recorded afterwards; what had been recorded before has lost what it needs."""
+    x = leaf([2.0, 3.0])
+    with autograd.record():
+        h = x * 2
+        before = (h * x).sum()
+        h.backward()
+        after = (h * h * x).sum()
+    with pytest.raises(mx.MXNetError, match="not in a computational graph"):
+        before.backward()
+    after.backward()
+    np.testing.assert_array_equal(x.grad.asnumpy(), h.asnumpy() ** 2)
+
+
+def test_what_was_gone_through_may_be_written_to() -> None:
+    x = leaf([2.0, 3.0])
+    with autograd.record():
+        h = x * x
+    h.backward()
+    with autograd.record():
+        h[0] = 5
+        y = h * x
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [5, 9]
+    with autograd.record():
+        nd.broadcast_add(x, x, out=h)
+        y = h * x
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [8, 12]
+    with autograd.record(), pytest.raises(mx.MXNetError, match="Inplace operations"):
+        h *= x  # the gradient would read what was there
+
+
+def test_a_function_that_was_gone_through_is_a_constant() -> None:
+    class Twice(autograd.Function):
+        def forward(self, x: nd.NDArray) -> nd.NDArray:
+            return x * 2
+
+        def backward(self, dy: nd.NDArray) -> nd.NDArray:
+            return dy * 2
+
+    x = leaf([3.0])
+    with autograd.record():
+        h = Twice()(x)
+    h.backward()
+    with pytest.raises(mx.MXNetError, match="not in a computational graph"):
+        h.backward()
+    with autograd.record():
+        y = Twice()(h) * x + h.as_in_context(mx.cpu(1)).as_in_context(mx.cpu())
+    y.backward()
+    assert x.grad.asscalar() == 12
+
+
 def test_what_has_no_derivative_says_so_and_is_not_0() -> None:
     """gammaln has two derivatives here, digamma and trigamma; that of the last is not known."""
     x = nd.array([1.5, 3.0])

@@ -9,6 +9,7 @@ import onnx.parser
 import pytest
 
 import bridge
+import hybrid as mx
 from bridge import nodewise
 from bridge.compare import slice_scales
 from bridge.engines import NativeEngine, OnnxEngine, Part, Tensor
@@ -624,3 +625,40 @@ def test_float64_where_little_is_known() -> None:
     found, _ = local(Known(None), Known(None), whole.astype(np.float32), whole)
     assert not found.equal and "dtype float32, wanted int32" in found.reason
     assert not nodewise._spreads(np.zeros(2), (2, 3)) and not nodewise._spreads(np.zeros((2, 3)), (2,))
+
+
+def test_zeros_of_inputs_that_are_renamed_are_filled_on_both_sides(tmp_path: Path) -> None:
+    """States of zeros, as a recurrent network begins with, beside a file that calls them otherwise."""
+    data, h, c = (mx.sym.var(n) for n in ("data", "h", "c"))
+    net = mx.sym.RNN(
+        data, mx.sym.var("lstm_parameters"), h, c, state_size=5, num_layers=1, mode="lstm", state_outputs=True
+    )
+    rng = np.random.default_rng(0)
+    shapes = {"data": (4, 2, 3), "h": (1, 2, 5), "c": (1, 2, 5)}
+    sizes = dict(zip(net.list_arguments(), net.infer_shape(**shapes)[0]))
+    params = {"lstm_parameters": mx.nd.array(rng.normal(size=sizes["lstm_parameters"]))}
+    feeds = {"data": rng.normal(size=shapes["data"]).astype(np.float32)}
+    feeds |= {n: np.zeros(shapes[n], np.float32) for n in "hc"}
+    result = bridge.convert(net, params=params, inputs=feeds, output=tmp_path / "a.onnx", rename={"h": "hidden_in"})
+    assert result.verification is not None and result.verification.equivalent
+    assert bridge.verify(net, tmp_path / "a.onnx", inputs=feeds, params=params, names={"h": "hidden_in"}).equivalent
+
+
+def test_a_sigmoid_far_down_is_as_exact_as_runtimes_are(tmp_path: Path) -> None:
+    """Scores that are all near to 0: onnxruntime's sigmoid is off by an epsilon of 1 there, which is more than they are. Another bias
+    is found all the same."""
+    layer = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=6, name="fc")
+    score, features = mx.sym.sigmoid(layer, name="score"), mx.sym.tanh(layer * 0.1, name="features")
+    net = mx.sym.Group([score, features])
+    rng = np.random.default_rng(0)
+    params = {"fc_weight": mx.nd.array(rng.normal(size=(6, 8))), "fc_bias": mx.nd.array(np.linspace(-26, -23, 6))}
+    feeds = {"data": rng.normal(size=(64, 8)).astype(np.float32)}
+    found = bridge.convert(net, params=params, inputs=feeds, output=tmp_path / "a.onnx").verification
+    assert found is not None and found.equivalent
+    for other in (0.02, 0.5):
+        wrong = {**params, "fc_bias": params["fc_bias"] + other}
+        assert not bridge.verify(net, tmp_path / "a.onnx", params=wrong, inputs=feeds).equivalent
+    alone = mx.sym.sigmoid(layer, name="score")
+    bridge.convert(alone, params=params, inputs=feeds, output=tmp_path / "b.onnx")
+    wrong = {**params, "fc_bias": params["fc_bias"] + 0.5}
+    assert not bridge.verify(alone, tmp_path / "b.onnx", params=wrong, inputs=feeds).equivalent

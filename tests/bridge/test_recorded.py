@@ -364,6 +364,31 @@ def test_the_script_records_with_mxnet(tmp_path: Path) -> None:
     assert bridge.verify(LENET / "model", expected=tmp_path / "out.npz").equivalent
 
 
+def test_what_mxnet_fuses_wrongly_is_told(tmp_path: Path) -> None:
+    """A convolution that an activation and an addition read: MXNet 1.9.1 with oneDNN adds what is behind the activation."""
+
+    def residual(fused: bool) -> mx.sym.Symbol:
+        before = mx.sym.Convolution(mx.sym.var("data"), num_filter=4, kernel=(3, 3), pad=(1, 1), name="before")
+        active = mx.sym.Activation(before, act_type="relu", name="active")
+        behind = mx.sym.Convolution(active, num_filter=4, kernel=(3, 3), pad=(1, 1), name="behind")
+        return mx.sym.elemwise_add(behind, active if fused else before, name="sum")
+
+    rng = np.random.default_rng(3)
+    right = residual(False)
+    shapes = dict(zip(right.list_arguments(), right.infer_shape(data=(2, 3, 6, 6))[0]))
+    params = {n: mx.nd.array(rng.normal(size=s)) for n, s in shapes.items() if n != "data"}
+    feeds = {"data": rng.normal(size=shapes["data"]).astype(np.float32)}
+    numbers = {fused: dict(bridge.run(residual(fused), feeds, params=params)) for fused in (True, False)}
+    result = bridge.verify(right, params=params, expected=Recording((RecordedRun(feeds, numbers[True]),)))
+    assert not result.equivalent
+    assert any(
+        w.startswith("before: MXNet with oneDNN") and "MXNET_SUBGRAPH_BACKEND=NONE" in w for w in result.warnings
+    )
+    assert bridge.verify(right, params=params, expected=Recording((RecordedRun(feeds, numbers[False]),))).equivalent
+    other = Recording((RecordedRun(feeds, {n: a + 1 for n, a in numbers[True].items()}),))
+    assert not any("oneDNN" in w for w in bridge.verify(residual(True), params=params, expected=other).warnings)
+
+
 # -- pairing, tolerances, bad files -----------------------------------------------------------------------------------------
 
 
@@ -381,6 +406,38 @@ def test_outputs_alone_want_their_inputs(net: Path, tmp_path: Path) -> None:
         bridge.verify(net, expected=tmp_path / "out.npz", inputs={"data": (3, 1, 28, 28)})
     with pytest.raises(bridge.BadInput, match="holds the inputs too"):
         bridge.verify(net, expected=RECORDED / "lenet.npz", inputs=LENET / "inputs.npz")
+
+
+def test_inputs_and_outputs_by_their_names_alone(net: Path, tmp_path: Path) -> None:
+    """What ``np.savez`` of both makes, with no word on which is which."""
+    feeds, found = dict(np.load(LENET / "inputs.npz")), outputs_of(net)
+    np.savez(tmp_path / "both.npz", **feeds, **found)
+    result = bridge.verify(net, expected=tmp_path / "both.npz")
+    assert result.equivalent and list(result.runs[0]["inputs"]) == ["data"]
+    size = f"data:{','.join(map(str, feeds['data'].shape))}"
+    said = call("convert", net, "-o", tmp_path / "n.onnx", "--input", size, "--expected", tmp_path / "both.npz")
+    assert "equivalent" in said
+    np.savez(
+        tmp_path / "told.npz",
+        **{f"inputs/{n}": a for n, a in feeds.items()},
+        **{f"outputs/{n}": a for n, a in found.items()},
+    )
+    assert bridge.verify(net, expected=tmp_path / "told.npz").equivalent
+    np.savez(
+        tmp_path / "twice.npz",
+        **{"inputs/data": feeds["data"], "0/inputs/data": feeds["data"], "outputs/x": feeds["data"]},
+    )
+    with pytest.raises(bridge.BadInput, match="both with its number and without"):
+        bridge.verify(net, expected=tmp_path / "twice.npz")
+    np.savez(tmp_path / "text.npz", **feeds, **found, words=np.array(["yes", "no"]))
+    with pytest.raises(bridge.BadInput, match=r"'words.npy' holds text, wanted numbers alone; leave it out"):
+        bridge.verify(net, expected=tmp_path / "text.npz")
+    wrong = {n: a + np.float32(0.01) for n, a in found.items()}
+    np.savez(tmp_path / "wrong.npz", **feeds, **wrong)
+    assert not bridge.verify(net, expected=tmp_path / "wrong.npz").equivalent
+    np.savez(tmp_path / "inputs.npz", **feeds)
+    with pytest.raises(bridge.BadInput, match=r"holds inputs alone \(data\), wanted outputs with them"):
+        bridge.verify(net, expected=tmp_path / "inputs.npz")
 
 
 def test_names_are_paired(converted: Path) -> None:

@@ -104,6 +104,7 @@ CALLS = [
     ("compile", ("compile", "net", *SIZE, "-o", "net.gnx")),
     ("bench", ("bench", "net", *SIZE, "--seconds", "0.01")),
     ("targets", ("targets",)),
+    ("explain", ("explain", "opset")),
 ]
 
 
@@ -164,6 +165,7 @@ OTHERS = [
     (("compile", "nowhere"), "error", 2),
     (("bench", "net", "--seconds", "x"), "error", 2),
     (("targets", "nobody"), "error", 2),
+    (("explain", "nobody"), "error", 2),
     (("verify",), "error", 2),
     (("verify", "net", "net", "--none"), "error", 2),
     (("nothing",), "error", 2),

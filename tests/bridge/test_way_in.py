@@ -26,7 +26,7 @@ def call(*arguments: object, code: int = 0) -> str:
     """The output, but for the address that an error ends in."""
     result = CliRunner().invoke(cli.app, [*map(str, arguments)])
     assert result.exit_code == code, result.output
-    return re.sub(r"see https://\S+\n\Z", "", result.output)
+    return re.sub(r"for more: gluonnx explain \S+\n\Z", "", result.output)
 
 
 def saved(symbol: mx.sym.Symbol, folder: Path, name: str = "net", **arrays: np.ndarray) -> Path:
@@ -386,3 +386,35 @@ def test_objects_show_themselves_in_few_words(net: Path) -> None:
     found = bridge.import_onnx(ONNX / "torch_cnn_legacy/model.onnx", verify=False)
     assert repr(found).startswith("<ImportResult model: not verified, opset ")
     assert "<td" in mx.sym.load(f"{net}-symbol.json")._repr_html_()
+
+
+def test_an_unrolled_network_with_a_loss_of_nobody(tmp_path: Path) -> None:
+    """As those of MXNet's plugins end: sizes of states follow from the sequence's, labels that are cast are no place to cut at, and
+    what only lacks sizes is not listed beside the operator that nobody knows."""
+    data = mx.sym.SliceChannel(mx.sym.var("data"), num_outputs=2, axis=1, squeeze_axis=True, name="cut")
+    h, c = mx.sym.var("init_h"), mx.sym.var("init_c")
+    for step in (0, 1):
+        gates = mx.sym.FullyConnected(
+            data[step], mx.sym.var("i2h_weight"), num_hidden=32, no_bias=True, name=f"x{step}"
+        )
+        gates = gates + mx.sym.FullyConnected(h, mx.sym.var("h2h_weight"), num_hidden=32, no_bias=True, name=f"h{step}")
+        i, f, g, o = mx.sym.SliceChannel(gates, num_outputs=4, name=f"gates{step}")
+        c = mx.sym.sigmoid(f) * c + mx.sym.sigmoid(i) * mx.sym.tanh(g)
+        h = mx.sym.sigmoid(o) * mx.sym.tanh(c)
+    scores = mx.sym.FullyConnected(h, num_hidden=5, name="scores")
+    label = mx.sym.cast(mx.sym.var("label"), dtype="int32", name="whole")
+    raw = json.loads(mx.sym.broadcast_add(scores, label, name="loss").tojson())
+    raw["nodes"][-1] |= {"op": "LossOfNobody", "attrs": {}}
+    (tmp_path / "net-symbol.json").write_text(json.dumps(raw))
+    rng = np.random.default_rng(0)
+    sizes = {"i2h_weight": (32, 6), "h2h_weight": (32, 8), "scores_weight": (5, 8), "scores_bias": (5,)}
+    mx.nd.save(
+        str(tmp_path / "net-0000.params"), {f"arg:{n}": mx.nd.array(rng.normal(size=s)) for n, s in sizes.items()}
+    )
+    said = call("convert", tmp_path / "net", code=2)
+    assert "1 node cannot be written as ONNX" in said
+    hint = said.splitlines()[-1]
+    assert hint.endswith("--input data:1,2,6 --input init_h:1,8 --input init_c:1,8 --outputs scores_output")
+    assert "equivalent" in call(*hint.split("gluonnx ")[1].split())
+    shown = call("inspect", tmp_path / "net", code=2)
+    assert "does not load: it lacks LossOfNobody" in shown

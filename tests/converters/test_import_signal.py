@@ -109,3 +109,21 @@ def test_mel_weights() -> None:
     other = given | {"num_mel_bins": np.array(5), "upper_edge_hertz": np.float32(5000)}
     given, other = ({n: np.asarray(a) for n, a in run.items()} for run in (given, other))
     agree(model("MelWeightMatrix", given, {}, names, 17), given, other, rtol=1e-6)
+
+
+def test_a_signal_without_an_axis_of_parts() -> None:
+    """PyTorch's exporter writes (batch, length), which onnxruntime takes; written again, it is as the standard has it."""
+    names = ["signal", "frame_step", "window", "frame_length"]
+    window = np.hanning(6).astype(np.float32)
+    stored = {"frame_step": np.array(4), "window": window}
+    runs = [{"signal": normal(2, n)} for n in (22, 17)]
+    proto = model("STFT", runs[0], stored, names)
+    proto.graph.input[0].type.tensor_type.shape.dim[-1].dim_param = "samples"
+    wants = []
+    for run in runs:
+        x = run["signal"]
+        frames = np.stack([x[:, i : i + 6] * window for i in range(0, x.shape[1] - 5, 4)], 1)
+        y = np.fft.rfft(frames)
+        wants.append([np.stack([y.real, y.imag], -1).astype(np.float32)])
+    found = agree(proto, *runs, wants=wants, rtol=1e-4, again=20)
+    assert [r.split(",")[0] for r in found.repairs] == ["y: a signal without an axis for the parts of its numbers"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from converters.export import FLOOR
+from converters.registry import OLDEST
 from tests.house.docs import ROOT
 
 FOLDER = ROOT / "docs" / "pictures" / "badges"
@@ -39,7 +39,7 @@ def badges() -> dict[str, str]:
     verdicts = [c["verdict"] for c in cells if c["target"] == "onnxruntime"]
     return {
         "python": drawn("Python", f"3.{minors[0]} to 3.{minors[-1]}"),
-        "opsets": drawn("ONNX opsets", f"{FLOOR} and newer"),
+        "opsets": drawn("ONNX opsets", f"{OLDEST} and newer"),
         "networks": drawn("networks that agree in onnxruntime", f"{verdicts.count('agrees')} of {len(verdicts)}"),
         "license": drawn("license", license),
     }

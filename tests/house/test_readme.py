@@ -18,7 +18,8 @@ def test_it_is_two_screens() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_lines_fit(page: str) -> None:
-    long = [line for line in (ROOT / page).read_text().splitlines() if len(line) > 100 and not line.startswith("|")]
+    exempt = "|" if page != "README.md" else "\0"  # rows of tables, elsewhere
+    long = [line for line in (ROOT / page).read_text().splitlines() if len(line) > 100 and line[:1] != exempt]
     assert not long, "\n".join(long)
 
 

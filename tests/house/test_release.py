@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import gluonnx
-from hybrid.core.version import VERSION
+from hybrid.core.version import REPOSITORY, VERSION
 from tests.house.docs import ROOT
 
 tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has none")
@@ -58,6 +58,15 @@ def test_the_version_has_one_home() -> None:
     assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"\n## {VERSION}" in (ROOT / "CHANGELOG.md").read_text()
     assert gluonnx.__version__ == VERSION
+
+
+def test_addresses_are_of_the_repository_and_its_files() -> None:
+    urls = PROJECT["project"]["urls"]
+    assert {*urls} >= {"Repository", "Documentation", "Changelog", "Issues"}
+    for url in urls.values():
+        assert url.startswith(REPOSITORY)
+        assert "/blob/main/" not in url or (ROOT / url.removeprefix(f"{REPOSITORY}/blob/main/")).is_file()
+    assert f"\nrepository-code: {REPOSITORY}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_one_wheel_serves_later_pythons() -> None:

@@ -35,14 +35,15 @@ def objects(number: int) -> list[float]:
     return [2, 5, *(value for row in rows for value in row)]
 
 
-def write_records(path: Path, broken: tuple[int, ...] = (), small: tuple[int, ...] = (), several: bool = False) -> str:
-    """Records of noise of several sizes; some cut off, some too small to be cut to size; with several objects each, or a label."""
+def write_records(path: Path, broken: tuple[int, ...] = (), twice: tuple[int, ...] = (), several: bool = False) -> str:
+    """Records of noise of several sizes; some cut off, some with two labels; with several objects each, or a label."""
     numbers = np.random.RandomState(7)
     writer = mx.recordio.MXRecordIO(str(path), "w")
     for i in range(COUNT):
-        height, width = (9, 9) if i in small else numbers.randint(30, 60, 2)
+        height, width = numbers.randint(30, 60, 2)
         pixels = numbers.randint(0, 256, (height, width, 3)).astype(np.uint8)
-        record = mx.recordio.pack_img((0, objects(i) if several else float(i), i, 0), pixels, 90, ".jpg")
+        label = objects(i) if several else [i, i] if i in twice else float(i)
+        record = mx.recordio.pack_img((0, label, i, 0), pixels, 90, ".jpg")
         writer.write(record[: len(record) - 300] if i in broken else record)
     writer.close()
     return str(path)
@@ -55,7 +56,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def damaged(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_records(tmp_path_factory.mktemp("ahead") / "damaged.rec", broken=(9, 11, 17), small=(20,))
+    return write_records(tmp_path_factory.mktemp("ahead") / "damaged.rec", broken=(9, 11, 17), twice=(20,))
 
 
 @pytest.fixture(scope="module")
@@ -232,9 +233,9 @@ def test_errors_name_their_record_and_come_in_their_place(damaged: str) -> None:
             break
         except FormatError as error:
             turns.append(str(error))
-    first, second, broken, again, also, small = turns
+    first, second, broken, again, also, labels = turns
     assert (first, second, again) == ([0, 1, 2, 3], [4, 5, 6, 7], [12, 13, 14, 15])
-    for text, number, why in ((broken, 9, "cannot decode"), (also, 17, "cannot decode"), (small, 20, "smaller than")):
+    for text, number, why in ((broken, 9, "cannot decode"), (also, 17, "cannot decode"), (labels, 20, "2-dimensional")):
         assert f"{damaged}, record at byte {positions[number]}: " in text and why in text
 
 

@@ -269,7 +269,9 @@ def test_image_record_iter_refuses() -> None:
         ({"max_rotate_angle": 10, "rotate": 3}, MXNetError, "max_rotate_angle=10, rotate=3 cannot be had here"),
         ({"path_imgrec": ""}, MXNetError, "Required parameter path_imgrec"),
         ({"data_shape": (2, 5, 5)}, MXNetError, "wanted .1 or 3, height, width"),
-        ({"data_shape": (3, 100, 100)}, FormatError, "input image size smaller than input shape"),
+        ({"max_crop_size": 100, "min_crop_size": 2}, FormatError, "input image size smaller than max_crop_size"),
+        ({"max_crop_size": 2, "min_crop_size": 3}, MXNetError, "wanted 1 <= min_crop_size <= max_crop_size"),
+        ({"max_crop_size": 2}, MXNetError, "min_crop_size=-1, max_crop_size=2, wanted 1 <="),
         ({"label_width": 2}, FormatError, "1-dimensional label but label_width is set to 2"),
         ({"dtype": "int8"}, MXNetError, "got dtype=int8"),
     ):
@@ -432,9 +434,50 @@ def test_pictures_of_records_by_hand(tmp_path: Path) -> None:
     for shape in ((3, 4), (3, 4, 6, 1), (4, 4, 6)):
         with pytest.raises(MXNetError, match=r"wanted \(1 or 3, height, width\)"):
             first(data_shape=shape)
-    for shape in ((3, 5, 6), (3, 4, 7)):
-        with pytest.raises(FormatError, match="smaller than input shape"):
-            first(data_shape=shape)
+
+
+def test_pictures_that_are_smaller_than_their_part_grow(tmp_path: Path) -> None:
+    """High enough at first, then wide enough, with their proportions; the part is cut from what that gives. As MXNet does."""
+    pytest.importorskip("PIL")
+    path, pixels = record_of_pictures(tmp_path, range(3))  # of 4 by 6
+
+    def first(**given: Any) -> np.ndarray:
+        base = {"path_imgrec": path, "data_shape": (3, 8, 12), "batch_size": 3, "inter_method": 0}
+        return mx.io.ImageRecordIter(**{**base, **given}).next().data[0].asnumpy()
+
+    def twice(x: np.ndarray) -> np.ndarray:
+        return x.repeat(2, axis=2).repeat(2, axis=3)
+
+    np.testing.assert_array_equal(first(), twice(pixels))
+    np.testing.assert_array_equal(first(data_shape=(3, 8, 6)), twice(pixels)[..., 3:9])
+    np.testing.assert_array_equal(first(data_shape=(3, 2, 12)), twice(pixels)[:, :, 3:5])
+    bordered = np.pad(pixels, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=7)
+    np.testing.assert_array_equal(first(data_shape=(3, 12, 16), pad=1, fill_value=7), twice(bordered))
+    assert first(data_shape=(3, 9, 40)).shape == (3, 3, 9, 40)  # 13 by 9 first, then 40 by 27
+    corners = {x.tobytes() for x in first(data_shape=(3, 8, 3), rand_crop=True)}
+    assert corners <= {twice(pixels)[n, ..., x : x + 3].tobytes() for n in range(3) for x in range(10)}
+    # what suits is found out once, for the part: it is no larger in both directions, so not cubic
+    suiting = first(data_shape=(3, 8, 4), inter_method=9)
+    np.testing.assert_array_equal(suiting, first(data_shape=(3, 8, 4), inter_method=1))
+    assert (suiting != first(data_shape=(3, 8, 4), inter_method=2)).any()
+    np.testing.assert_array_equal(first(inter_method=9), first(inter_method=2))
+    assert first(inter_method=10).shape == (3, 3, 8, 12)
+
+
+def test_squares_of_drawn_sizes_are_cut_and_resized(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    path, pixels = record_of_pictures(tmp_path, range(3))
+
+    def first(**given: Any) -> np.ndarray:
+        base = {"path_imgrec": path, "data_shape": (3, 8, 8), "batch_size": 3, "inter_method": 0}
+        return mx.io.ImageRecordIter(**{**base, **given}).next().data[0].asnumpy()
+
+    middle = first(max_crop_size=4, min_crop_size=4)
+    np.testing.assert_array_equal(middle, pixels[..., 1:5].repeat(2, axis=2).repeat(2, axis=3))
+    sizes = {first(max_crop_size=4, min_crop_size=1, seed=n)[0].tobytes() for n in range(30)}
+    assert len(sizes) == 4
+    places = {first(max_crop_size=2, min_crop_size=2, rand_crop=True, seed=n)[0].tobytes() for n in range(200)}
+    assert len(places) == 15  # of 3 rows and 5 columns
 
 
 def test_every_setting_of_record_iterators(tmp_path: Path) -> None:
@@ -527,8 +570,8 @@ def test_every_setting_of_record_iterators(tmp_path: Path) -> None:
         want = mx.image.imresize(picture, 4, 3, method).asnumpy().transpose(2, 0, 1)
         got = next(made(data_shape=(3, 3, 4), random_resized_crop=True, inter_method=method, **whole)).data[0]
         np.testing.assert_array_equal(got.asnumpy()[0], want, err_msg=str(method))
-    with pytest.raises(FormatError, match=r"\(5, 7\) against \(6, 7\)"):
-        made(data_shape=(3, 6, 7))
+    with pytest.raises(FormatError, match=r"\(5, 7\) against 6"):
+        made(max_crop_size=6, min_crop_size=1)
 
     # at random: every part and both directions come, and nothing else
     iterator, seen = made(data_shape=(3, 3, 6), rand_crop=True, rand_mirror=True, seed_aug=1), set()

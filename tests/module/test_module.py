@@ -727,6 +727,12 @@ def test_parts_that_do_not_fit_where_they_are_computed_with() -> None:
     data = [mx.nd.array(np.arange(6).reshape(2, 3) + 10 * i) for i in range(3)]
     with pytest.raises(ValueError, match=r"got 1 arrays, wanted 2 \(y, z\)"):
         two.forward(mx.io.DataBatch(data[:1], data[1:2]))
+    two.forward(
+        mx.io.DataBatch(data[:1], data[1:2]), is_train=False
+    )  # a loss that has none gives its outputs all the same
+    assert [y.asnumpy().max() for y in two.get_outputs()] == [5, 10]
+    with pytest.raises(ValueError, match="Data provided by data_shapes don't match names specified by data_names"):
+        two.forward(mx.io.DataBatch([], data[1:]), is_train=False)
     two.forward(mx.io.DataBatch(data[:1], data[1:]), is_train=True)
     metric = mx.metric.MAE()
     two.update_metric(metric, data[1:])
@@ -755,3 +761,17 @@ def test_parts_that_do_not_fit_where_they_are_computed_with() -> None:
     assert [
         a.asnumpy().tolist() for _, a in even._exec_group.label_arrays[0]
     ] == held  # labels of a part alone are not taken
+
+
+def test_a_monitor_shows_numbers_as_they_print(caplog: pytest.LogCaptureFixture) -> None:
+    """Of a float32 the digits of a float32, behind names that begin at one column."""
+    monitor = mx.mon.Monitor(1, stat_func=lambda array: array.max())
+    monitor.tic()
+    monitor.stat_helper("act_output", mx.nd.array([0.1, -2]))
+    monitor.stat_helper("fc", mx.nd.array([3]))
+    with caplog.at_level("INFO"):
+        monitor.toc_print()
+    assert [r.getMessage() for r in caplog.records] == [
+        f"Batch:       1 {'act_output':30s} 0.1\t",
+        f"Batch:       1 {'fc':30s} 3.0\t",
+    ]

@@ -616,3 +616,88 @@ def test_outputs_and_states_of_several_are_counted() -> None:
     made.backward([nd.array([[1, 2], [3, 4]]), nd.array([10, 20])])
     assert made.grad_dict["data"].asnumpy().tolist() == [[12, 14], [26, 28]]
     assert nd.Custom(nd.array([0.0]), op_type="test_sigmoid", name="by_name").asscalar() == 0.5
+
+
+class Centers(mx.operator.CustomOp):
+    """Remembers its calls, and moves its state in backward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[str] = []
+
+    def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+        self.calls.append("forward")
+        self.assign(out_data[0], req[0], in_data[0] * len(self.calls) + aux[0])
+
+    def backward(self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+        self.calls.append("backward")
+        self.assign(in_grad[0], req[0], out_grad[0] * len(self.calls))
+        aux[0][:] += in_data[0].sum(axis=0)
+
+
+@mx.operator.register("test_centers")
+class CentersProp(mx.operator.CustomOpProp):
+    made = 0
+
+    def list_auxiliary_states(self) -> list[str]:
+        return ["bias"]
+
+    def infer_shape(self, in_shape: Any) -> Any:
+        return in_shape, [in_shape[0]], [[in_shape[0][1]]]
+
+    def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> Centers:
+        CentersProp.made += 1
+        return Centers()
+
+
+@pytest.mark.parametrize("rows", [2, 30000])  # at once, and by the engine
+def test_an_executor_keeps_its_operators_and_backward_moves_states(rows: int) -> None:
+    """One object for all calls of an executor, in order, and another one for each executor of a symbol. As in MXNet."""
+    net = sym.Custom(sym.var("x") * 1, op_type="test_centers", name="c")
+    first, second = (net.simple_bind(mx.cpu(), x=(rows, 3)) for _ in range(2))
+    before = CentersProp.made
+    x, ones = nd.array(np.arange(rows * 3).reshape(rows, 3) % 6), nd.ones((rows, 3))
+    column = x.asnumpy().sum(axis=0)
+    for step in range(3):
+        for executor in (first, second):
+            y = executor.forward(is_train=True, x=x)[0].asnumpy()
+            np.testing.assert_array_equal(y, x.asnumpy() * (2 * step + 1) + step * column)
+            executor.backward(ones)
+            np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), np.full((rows, 3), 2 * step + 2))
+            np.testing.assert_array_equal(executor.aux_dict["c_bias"].asnumpy(), (step + 1) * column)
+    assert CentersProp.made == before + 2
+    for _ in range(4):
+        first.forward()
+    np.testing.assert_array_equal(first.outputs[0].asnumpy(), x.asnumpy() * 10 + 3 * column)
+    np.testing.assert_array_equal(second.forward()[0].asnumpy(), x.asnumpy() * 7 + 3 * column)
+    other = first.reshape(x=(1, 3), allow_up_sizing=True)
+    np.testing.assert_array_equal(other.forward()[0].asnumpy(), other.arg_dict["x"].asnumpy() + 3 * column)
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_backward_of_blocks_and_eager_calls_moves_states(hybridized: bool) -> None:
+    class Net(gluon.HybridBlock):
+        def __init__(self) -> None:
+            super().__init__()
+            self.state = self.params.get("state", shape=(3,), grad_req="null", init="zeros")
+
+        def hybrid_forward(self, F: Any, x: Any, state: Any) -> Any:  # noqa: N803
+            return F.Custom(x, state, op_type="test_centers") * 2
+
+    net = Net()
+    net.initialize()
+    if hybridized:
+        net.hybridize()
+    x, state = nd.array([[0, 1, 2], [3, 4, 5]]), nd.zeros(3)
+    x.attach_grad()
+    for step in range(3):
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        np.testing.assert_array_equal(y.asnumpy(), 2 * (x.asnumpy() + step * np.array([3, 5, 7])))
+        np.testing.assert_array_equal(x.grad.asnumpy(), np.full((2, 3), 4))  # one object for each forward call here
+        with autograd.record():
+            y = nd.Custom(x, state, op_type="test_centers")
+        y.backward()
+        for array in (net.state.data(), state):
+            np.testing.assert_array_equal(array.asnumpy(), (step + 1) * np.array([3, 5, 7]))

@@ -1,6 +1,6 @@
 """Check of the built site: ``python -m tests.site.built FOLDER`` tells every link that leads nowhere, everything that a page
 fetches from the network, pages that the search does not find,
-and addresses that errors print and that are not there."""
+and entries that errors name and that are not there."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from bridge.troubles import PAGE, TROUBLES
-from hybrid.core.version import SITE
+from bridge.troubles import TROUBLES
 
 
 class Page(HTMLParser):
@@ -62,13 +61,10 @@ def faults(folder: Path) -> Iterator[str]:
 
 
 def addresses(folder: Path) -> Iterator[str]:
-    """Addresses that commands print at the end of an error and the site in the folder does not have."""
+    """Entries that commands name at the end of an error and the page of errors does not have."""
     for trouble in TROUBLES:
-        target = f"{PAGE}#{trouble.anchor}"
-        if not target.startswith(f"{SITE}/"):
-            yield f"{target} is not of {SITE}"
-        found = _nowhere(folder / "index.html", folder, target.removeprefix(f"{SITE}/"))
-        yield from (f"an error prints {target}, which {why}" for why in found)
+        target = f"troubleshooting.html#{trouble.anchor}"
+        yield from (f"an error names {target}, which {why}" for why in _nowhere(folder / "index.html", folder, target))
 
 
 def _nowhere(path: Path, folder: Path, target: str) -> Iterator[str]:

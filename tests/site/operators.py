@@ -27,8 +27,8 @@ def page(markdown: str) -> str:
         lines[0] += ' <span class="roomy">not on</span> |'
         lines[1] += "---|"
         said = (
-            f"- *not on*: of {len(profiles())} engines and releases ([targets.md](targets.md)) those that refuse an operator's\n"
-            "  first example, by their profiles; what they take may still be refused for its attributes or sizes.\n"
+            f"- *not on*: targets, of {len(profiles())} engines and releases ([targets.md](targets.md)), that do not support it,\n"
+            "  tried with one example each; others may still refuse some attributes or sizes.\n"
         )
     rows = [_row(line, refusing) for line in lines[2:]]
     return "".join([before.rstrip("\n"), "\n", said, "\n", head, "\n".join([*lines[:2], *rows]), end, after])

@@ -45,10 +45,12 @@ def test_a_folder_without_pages(tmp_path: Path) -> None:
     assert list(faults(tmp_path)) == [f"{tmp_path} has no pages", "there is no index to search"]
 
 
-def test_every_address_that_an_error_prints_is_asked_for(tmp_path: Path) -> None:
+def test_every_entry_that_an_error_names_is_asked_for(tmp_path: Path) -> None:
     first, *rest = TROUBLES
     assert len(list(addresses(tmp_path))) == len(TROUBLES)
     (tmp_path / "troubleshooting.html").write_text("".join(f'<a id="{t.anchor}"></a>' for t in rest))
     (told,) = addresses(tmp_path)
-    assert told.endswith(f"#{first.anchor}, which has no such anchor") and told.startswith("an error prints https://")
+    assert told.endswith(f"#{first.anchor}, which has no such anchor") and told.startswith(
+        "an error names troubleshooting.html#"
+    )
     assert main(tmp_path) == 1

@@ -1,4 +1,4 @@
-"""Every error has its entry on the page of errors, every entry an error; commands end in its address."""
+"""Every error has its entry, every entry an error; commands that fail name it, and ``gluonnx explain`` says it."""
 
 import builtins
 import importlib
@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import bridge
 from bridge.cli import app
 from bridge.paths import BadInput
-from bridge.troubles import PAGE, TROUBLES, Trouble, address, trouble_of
+from bridge.troubles import TROUBLES, Trouble, more, trouble_of
 from converters.error import Problem, UnsupportedModel
 from hybrid.core.error import MXNetError
 from tests.house.docs import ROOT
@@ -104,18 +104,17 @@ def test_what_has_no_entry_of_its_own_has_that_of_its_class() -> None:
     class Own(MXNetError):
         pass
 
-    assert address(Own("x")) == f"{PAGE}#mxnet-error"
-    assert address(KeyError("x")) == f"{PAGE}#internal-error"
-    assert address(BadInput("one", "two", "3", "4", "5", "unknown input x: the model takes y")).endswith(
-        "#unknown-input"
-    )
+    assert more(Own("x")) == "gluonnx explain mxnet-error"
+    assert more(KeyError("x")) == "gluonnx explain internal-error"
+    several = BadInput("one", "two", "3", "4", "5", "unknown input x: the model takes y")
+    assert more(several) == "gluonnx explain unknown-input"
 
 
 def test_the_cause_of_many_problems_is_that_of_any() -> None:
     problems = [Problem(f"n{i}", "Crop", "is not said") for i in range(9)]
-    assert address(UnsupportedModel(problems)).endswith("#cannot-be-written")
-    assert address(UnsupportedModel([*problems, Problem("z", "Mine", "unknown operator 'Mine'")])).endswith(
-        "#unknown-operator"
+    assert more(UnsupportedModel(problems)).endswith(" cannot-be-written")
+    assert more(UnsupportedModel([*problems, Problem("z", "Mine", "unknown operator 'Mine'")])).endswith(
+        " unknown-operator"
     )
 
 
@@ -136,7 +135,7 @@ def test_the_cause_of_many_problems_is_that_of_any() -> None:
         ("import alone-symbol.json", 2, "other-direction"),
     ],
 )
-def test_a_command_ends_in_the_address(
+def test_a_command_ends_in_the_one_that_says_more(
     arguments: str, status: int, anchor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     symbol, params = ((ROOT / f"{ARCFACE}{end}").read_bytes() for end in ("-symbol.json", "-0000.params"))
@@ -154,12 +153,44 @@ def test_a_command_ends_in_the_address(
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, arguments.split())
     assert done.exit_code == status, done.output
-    assert done.stderr.splitlines()[-1] == f"see {PAGE}#{anchor}"
+    assert done.stderr.splitlines()[-1] == f"for more: gluonnx explain {anchor}"
     told = json.loads(CliRunner().invoke(app, [*arguments.split(), "--json"]).stdout)
-    assert told["see"] == f"{PAGE}#{anchor}" and told["see"] not in told["error"]
+    assert told["see"] == f"gluonnx explain {anchor}" and told["see"] not in told["error"]
 
 
 def test_python_keeps_the_message_as_it_is() -> None:
     with pytest.raises(bridge.BadInput, match=r"wanted a -symbol.json") as caught:
         bridge.convert("nothere", inputs={}, output="a.onnx")
-    assert "http" not in str(caught.value)
+    assert "explain" not in str(caught.value)
+
+
+def explained(*words: str) -> str:
+    done = CliRunner().invoke(app, ["explain", *words], env={"COLUMNS": "100", "TERM": "dumb"})
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.mark.parametrize("trouble", TROUBLES, ids=lambda t: t.anchor)
+def test_explain_says_all_of_an_entry(trouble: Trouble) -> None:
+    said = "".join(explained(trouble.anchor).split())
+    assert all("".join(text.split()) in said for text in (trouble.title, trouble.example))
+    assert all("".join(re.split(r"[\[(]", text)[0].split()) in said for text in (trouble.means, *trouble.do))
+    assert not re.search(r"\]\([^)]*\.md", said), "a link of Markdown"
+    assert f"docs/troubleshooting.md#{trouble.anchor};" in said
+
+
+def test_explain_finds_entries_by_words() -> None:
+    assert explained("network", "Scales", "already") == explained("scaled-twice")
+    assert explained("my.onnx: unknown input image: the model takes data") == explained("unknown-input")
+    listed = explained("opset").splitlines()
+    assert len(listed) > 3 and all(line.split()[0] in {t.anchor for t in TROUBLES} for line in listed[:-1])
+    assert [line.split()[0] for line in explained().splitlines()[:-1]] == [t.anchor for t in TROUBLES]
+    done = CliRunner().invoke(app, ["explain", "no-such-thing"])
+    assert done.exit_code == 2 and "gluonnx explain lists all" in done.stderr
+
+
+def test_what_is_named_elsewhere_is_there() -> None:
+    texts = [path.read_text(encoding="utf-8") for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    texts += [path.read_text(encoding="utf-8") for path in ROOT.glob("docs/**/*.md")]
+    named = {name for text in texts for name in re.findall(r"gluonnx explain ([a-z]+(?:-[a-z]+)+)", text)}
+    assert "training-unkept" in named and named <= {t.anchor for t in TROUBLES}

@@ -8,15 +8,16 @@ from bridge.troubles import TROUBLES, Trouble
 
 WIDTH = 100
 HEAD = """\
-# Errors, by what they say
+# Errors by message
 
 Written by `python -m tests.site.troubleshooting > docs/troubleshooting.md` from
 bridge/troubles.py.
 
-A command that fails prints `error:`, what it got, what it wanted and what to do, and then the
-address of an entry here. With `--json` these are the fields `error`, `problems` and `see`
-([report-schema.md](report-schema.md)). Exit statuses: 1 not equivalent, 2 bad input or not
-supported, 3 an engine failed, 4 the outputs agree and that says little, 70 a fault of gluonnx.
+A command that fails prints `error:`, what it got, what it needs and what to do, and then the name
+of an entry of this page. `gluonnx explain NAME` prints the entry offline. With `--json` these are
+the fields `error`, `problems` and `see` ([report-schema.md](report-schema.md)).
+[Exit statuses](exit-statuses.md): 1 not equivalent, 2 bad input or not supported, 3 an engine
+failed, 4 the outputs agree but prove little, 70 a bug in gluonnx.
 
 Type a word of the message to find its entry.
 

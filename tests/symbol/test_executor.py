@@ -395,3 +395,45 @@ def test_which_outputs_need_gradients_given() -> None:
     made.forward(is_train=True, x=nd.array([[2, 1], [1, 3]]))
     made.backward(nd.ones((1,)).reshape(made.outputs[0].shape))
     np.testing.assert_allclose(made.grad_dict["x"].asnumpy(), np.linalg.inv([[2, 1], [1, 3]]).T, rtol=1e-5)
+
+
+def test_only_gradients_with_a_way_to_what_is_wanted_are_asked_for() -> None:
+    """Reshaped losses need none, as in detectors; nor do outputs that lead to nothing wanted."""
+    x, w, label, other = (mx.sym.var(n) for n in ("x", "w", "label", "other"))
+    top = mx.sym.FullyConnected(x, w, no_bias=True, num_hidden=4)
+    loss = mx.sym.SoftmaxOutput(top, label, name="loss")
+    values = {
+        "x": np.arange(6).reshape(2, 3) / 3,
+        "w": np.arange(12).reshape(4, 3) / 7,
+        "label": np.array([1, 2]),
+        "other": np.ones((2, 2)),
+    }
+
+    def gradient(symbol: mx.sym.Symbol) -> np.ndarray:
+        arrays = {n: mx.nd.array(values[n]) for n in symbol.list_arguments()}
+        executor = symbol.bind(mx.cpu(), arrays, {"w": mx.nd.zeros((4, 3))}, {"w": "write"})
+        executor.forward(is_train=True)
+        executor.backward()
+        return executor.grad_dict["w"].asnumpy()
+
+    want = gradient(loss)
+    assert np.abs(want).max() > 0.1
+    blocked = mx.sym.BlockGrad(top)
+    for made in (
+        mx.sym.Reshape(loss, shape=(2, 2, 2)),
+        2 * loss,
+        mx.sym.sum(loss),
+        mx.sym.concat(loss, blocked, dim=1),
+        mx.sym.Group([loss, mx.sym.split(blocked, num_outputs=2)[1]]),
+        mx.sym.Group([loss, other * 2, other, x]),
+    ):
+        np.testing.assert_array_equal(gradient(made), want)
+    for made, named in (
+        (mx.sym.Group([loss, top]), "fullyconnected"),
+        (mx.sym.concat(loss, top, dim=1, name="both"), "both_output"),
+        (mx.sym.Group([mx.sym.Reshape(loss, shape=(8,), name="flat"), w]), "w"),
+    ):
+        with pytest.raises(
+            mx.MXNetError, match=f"head_gradient is required when calling backward: {named}[a-z0-9_]* got"
+        ):
+            gradient(made)

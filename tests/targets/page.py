@@ -21,25 +21,25 @@ SAID = 160
 
 HEAD = """# Deployment targets
 
-`gluonnx convert MODEL --target NAME` writes a file in the forms that a target takes, says at once which nodes it does not take,
-runs the file there where it is installed, compares with our engine, and keeps in the file's metadata (`gluonnx.target.NAME`) what
-came of it.
-`--target` may be repeated: one file then has to do for all. `gluonnx targets` lists them, `gluonnx targets NAME` shows one in full,
-`gluonnx verify FILE.onnx --target all` tries one file on all.
+`gluonnx convert MODEL --target NAME` writes a file that the target supports, lists the nodes that it does not support, and, if the
+target is installed, runs the file there and compares the outputs. The result is stored in the file's metadata
+(`gluonnx.target.NAME`). `--target` may be repeated: the file then has to work on all of them. `gluonnx targets` lists the targets,
+`gluonnx targets NAME` shows one, and `gluonnx verify FILE.onnx --target all` tries a file on all.
 
 This page is written by `python -m tests.targets`.
 
 ## In which Python
 
-A target is looked for in the Python that gluonnx runs in. Many do not live together (OpenCV 4.6 wants NumPy 1, two releases of one
-package never do), so each may have an interpreter of its own, which needs that package and NumPy alone:
+By default a target has to be installed in the Python that runs gluonnx. Some need other versions of NumPy (OpenCV 4.6 needs NumPy
+1), and two releases of one package cannot be installed together. So a target may have a Python of its own, with only that package
+and NumPy:
 
 ```
 # the name in capitals, _ for all other characters
 export GLUONNX_TARGET_PYTHON_OPENCV_4_6=/opt/opencv46/bin/python
 ```
 
-or, in the gluonnx.toml of the folder one works in,
+or, in the gluonnx.toml of the current folder,
 
 ```toml
 [targets]
@@ -47,22 +47,22 @@ or, in the gluonnx.toml of the folder one works in,
 openvino-2023 = "/opt/openvino2023/bin/python"
 ```
 
-Every run is a process of its own, with one thread and a time limit: an engine that crashes is a verdict, not the end of gluonnx.
+Each run is a separate process with one thread and a time limit, so that a crash of an engine does not end gluonnx.
 
 ## Verdicts
 
-| verdict | what it means |
+| verdict | meaning |
 |---|---|
-| agrees | run there on drawn (or given) inputs: the outputs equal ours by the rule of `gluonnx verify` (below) |
+| agrees | run there on random (or given) inputs: the outputs equal those of gluonnx's engine by the rule of `gluonnx verify` |
 | differs | other numbers: `convert` writes nothing, exit status 1 |
-| refused, crashed, too late | the target's own words; `convert` writes nothing, exit status 3 |
-| fits, does not fit | it is not run here; every node was held against its profile. Where nothing was run `verify` ends with 4 |
+| refused, crashed, too late | with the target's own message; `convert` writes nothing, exit status 3 |
+| fits, does not fit | not run here; the nodes were checked against the target's profile. If nothing ran, `verify` exits with 4 |
 
-Equal is what `gluonnx verify` calls so, with float64 deciding where rounding is in doubt. Where a profile says `agrees within`, the
-target's arithmetic may be coarser (Winograd, tables of functions): that share of the output's scale counts, if the rule is missed.
+If rounding is in doubt, float64 decides. If a profile says `agrees within`, the target's arithmetic may be less exact (Winograd,
+lookup tables): outputs also agree within that share of their largest number.
 
-Before a file is written every node is held against the profiles; all that a target lacks is told at once, by node and operator,
-with a command that works up to there where one was found (exit status 2).
+Before a file is written, all nodes are checked against the profiles. What a target lacks is listed by node and operator, with a
+command that converts the graph up to there if there is one (exit status 2).
 """
 
 
