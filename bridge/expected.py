@@ -26,7 +26,7 @@ from .compare import TOLERANCES, Difference, Tolerance, coarsest, compare, one_w
 from .conditioning import reaches, truth_of
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine, called
 from .faces.notebook import listener
-from .inputs import Feeds, Inputs, as_specs
+from .inputs import Feeds, Inputs, as_specs, sources_of
 from .layers import without_rounding
 from .models import BadInput, Model, names_to_fill
 from .movement import ranked_otherwise, with_movement
@@ -66,7 +66,8 @@ def with_inputs(
         return recording
     if own:
         raise BadInput(f"{recording.label}: holds the inputs too; give no others beside it")
-    sets = [as_specs(each) for each in feeds_of(given, model)]
+    feeds = feeds_of(given, model)
+    sets = [as_specs(each) for each in feeds]
     if len(sets) != len(recording.runs):
         raise BadInput(f"{recording.label}: holds {len(recording.runs)} run(s), and inputs of {len(sets)} were given")
     drawn = [n for specs, arrays in sets for n in specs if n not in arrays]
@@ -74,7 +75,9 @@ def with_inputs(
         raise BadInput(
             f"{recording.label}: wanted arrays of {', '.join(drawn)}, those that its outputs came from; got sizes"
         )
-    runs = (RecordedRun(arrays, each.outputs) for (_, arrays), each in zip(sets, recording.runs))
+    # which of them came from which file: not from that of the outputs
+    came = (Feeds(arrays, sources_of(one)) for one, (_, arrays) in zip(feeds, sets))
+    runs = (RecordedRun(arrays, each.outputs) for arrays, each in zip(came, recording.runs))
     return replace(recording, runs=tuple(runs))
 
 
@@ -202,17 +205,26 @@ def _case(recording: Recording, inputs: Arrays, engine: Engine, names: dict[str,
         )
     else:  # what the model does not read (labels of a training symbol) was recorded too
         second = {n: m for n, m in second.items() if n not in rest}
-    feeds, origins = {}, {}
+    feeds, origins = Feeds(), {}
+    files = _files_of(recording, inputs)
     for name, own in second.items():
         if own not in wanted:
             continue
         array, dtype = inputs[name], wanted[own].dtype
-        origins[own] = f"from {recording.label}" + (f", {name} there" if own != name else "")
+        origins[own] = f"from {files[name]}" if name in files else "given"
+        origins[own] += f", {name} there" if own != name else ""
+        if name in files:
+            feeds.sources[own] = files[name]
         if dtype is not None and dtype != array.dtype and is_float(dtype) and is_float(array.dtype):
             origins[own] += f", cast from {array.dtype.name}"
             array = array.astype(dtype)
         feeds[own] = array
     return Case(feeds, origins=origins)
+
+
+def _files_of(recording: Recording, inputs: Arrays) -> dict[str, str]:
+    """The files that the inputs of a run came from: the recording itself; where that has outputs alone, those given beside it."""
+    return sources_of(inputs) if isinstance(inputs, Feeds) else dict.fromkeys(inputs, recording.label)
 
 
 def _shapes(shapes: Mapping[str, Any]) -> str:
@@ -266,10 +278,11 @@ def hold_against(
         warnings += alone
         settled = {d.name for d in worst.values() if not d.equal}
         differences = _compare(pairs, each.outputs, got, engine, case, tolerance, tell, settled)
-        if len(heads) < len(each.outputs) and not layers:
+        recorded = [n for n in each.outputs if n not in case.feeds]  # an input may have been recorded among them
+        if len(heads) < len(recorded) and not layers:
             tell("comparing what is inside")
             layers = _inside(each, engine, case, {b for _, b in pairs}, tolerance)
-            inside = _told_inside(layers, len(each.outputs) - len(pairs), who)
+            inside = _told_inside(layers, len(recorded) - len(pairs), who)
         held.append((case, each))
         run = {"shapes": case.shapes, "seed": None, "kind": case.kind, "inputs": case.described()}
         runs.append({**run, "differences": [d.as_dict() for d in differences]})
@@ -541,7 +554,7 @@ def cases_for_both(
     cases = []
     for each in recording.runs:
         specs, arrays = as_specs(each.inputs)
-        files = dict.fromkeys(arrays, recording.label)
+        files = _files_of(recording, each.inputs)
         cases.append(make_case(left, right, specs, arrays, 0, names=names, files=files))
     return _of_kinds(cases, recording)
 
@@ -595,6 +608,7 @@ def with_recording(
         divergence=pair.divergence or here.divergence,
         faults=pair.faults or here.faults,
         layers=pair.layers or here.layers,
+        between=pair.verdict,
         verdict=max((pair.verdict, *(r.verdict for r in sides.values())), key=VERDICTS.index),
         runs=(*pair.runs, *(run for r in sides.values() for run in r.runs)),
         differences=(*pair.differences, *held),
@@ -611,7 +625,7 @@ def fed(recording: Recording, model: Model) -> Feeds:
     """The first run's inputs, but for labels that the model's inference does not read."""
     labels = set(label_names(model.graph)) if model.graph is not None else set()
     arrays = {n: a for n, a in recording.runs[0].inputs.items() if n not in labels}
-    return Feeds(arrays, dict.fromkeys(arrays, recording.label))
+    return Feeds(arrays, _files_of(recording, recording.runs[0].inputs))
 
 
 def specs_of(recording: Recording) -> dict[str, Spec]:

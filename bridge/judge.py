@@ -23,6 +23,7 @@ from .change.reduce import write_repro
 from .compare import TOLERANCES, Difference, Tolerance, compare, one_winner
 from .conditioning import carried, explained, native_of, reaches, truth_of
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine
+from .faces import words
 from .faces.notebook import listener
 from .half import HalfEngine
 from .kernels import kernels_at_fault
@@ -331,7 +332,7 @@ class _Trial:
     def _in_run(self, case: Case) -> str:
         """Words for the run that a note is of, where there are others: a node may be right in one and wrong in another."""
         number = next((i for i, each in enumerate(self.cases, 1) if each is case), 0)
-        return f" (run {number}, {case.kind})" if number and len(self.cases) > 1 else ""
+        return f" (run {number}, {words.kind({'kind': case.kind})})" if number and len(self.cases) > 1 else ""
 
     @staticmethod
     def _limit(difference: Difference) -> Tolerance | None:

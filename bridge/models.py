@@ -585,13 +585,18 @@ def _by_names_of_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> tuple[dic
     return {mine: arrays[theirs] for mine, theirs in found.items()}, (note,)
 
 
+NO_PARAMS = "no .params file was found beside"
+GIVE_PARAMS = "give it with --params FILE"
+
+
 def missing_words(model: Model, missing: list[str]) -> list[str]:
     """Words for missing parameters, the reason first."""
     if not missing:
         return []
     if model.params_path is None and not model.params:
+        beside = "the symbol" if model.path is None else str(model.path)
         return [
-            f"no .params file was found beside the symbol, and {listed(missing, 3)} are missing; give it as the second argument",
+            f"{NO_PARAMS} {beside}, and {listed(missing, 3)} {'is' if len(missing) == 1 else 'are'} missing; {GIVE_PARAMS}",
             *(f"missing parameter {n}" for n in missing),
         ]
     where = model.params_path or "the parameters given"
@@ -600,6 +605,16 @@ def missing_words(model: Model, missing: list[str]) -> list[str]:
     if extra:
         problems.insert(0, f"in {where} are {len(extra)} other parameters: {listed(extra)}")
     return problems
+
+
+def names_of_two(a: Model, b: Model) -> tuple[str, str]:
+    """The names of two models, with those of their files where they would be one."""
+    if a.name != b.name:
+        return a.name, b.name
+    names = [m.place.name if m.place is not None else m.name for m in (a, b)]
+    if names[0] == names[1]:
+        names = [str(m.place) if m.place is not None else m.name for m in (a, b)]
+    return names[0], names[1]
 
 
 def names_to_fill(model: Model, named: Mapping[str, Any] | None = None) -> list[str]:

@@ -163,6 +163,8 @@ class VerifyResult:
     """Remarks on what was compared, and how."""
     seconds: float = 0.0
     """Seconds that it took."""
+    between: Verdict | None = field(default=None, kw_only=True)
+    """The verdict over both models beside each other, where both were held to a recording as well; None elsewhere."""
     repro: str | None = None
     """Folder of the minimal reproduction; None where none was written."""
 

@@ -141,13 +141,13 @@ TROUBLES = (
         "missing-parameters",
         "Parameters are missing, or belong to another network",
         BAD_INPUT,
-        r"missing parameter|are missing; give it as the second|other parameters:|no such parameter file",
-        "no .params file was found beside the symbol, and conv0_weight, bn0_gamma and 56 more are missing; give "
-        "it as the second argument",
+        r"missing parameter|missing; give it with --params|other parameters:|no such parameter file",
+        "no .params file was found beside model-symbol.json, and conv0_weight, bn0_gamma and 56 more are missing; "
+        "give it with --params FILE",
         "The symbol uses weights that no file contains. gluonnx looks for `NAME-0000.params` beside "
         "`NAME-symbol.json`, and takes the newest epoch.",
         (
-            "Give the file: `gluonnx convert model-symbol.json weights.params`.",
+            "Give the file: `gluonnx convert model-symbol.json --params weights.params`.",
             "If the message also lists unused parameters, the symbol and the parameters come from different "
             "exports: use the two files of one export.",
             "If a name is an input and not a weight, give its shape: `--input NAME:1,16`.",

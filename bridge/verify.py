@@ -23,7 +23,7 @@ from .fitting import misfits
 from .half import HalfEngine, engines_apart, widen_half, widen_specs
 from .inputs import Given, Inputs, as_specs, further, loaded, sources_of
 from .judge import check
-from .models import BadInput, Model, check_dtypes, holds_parameters, open_model
+from .models import BadInput, Model, check_dtypes, holds_parameters, names_of_two, open_model
 from .paths import one_or_more
 from .pipeline.carried import with_steps_of
 from .precision.beside import DRAWS, hold_beside, quantized_side, ranges_held
@@ -177,7 +177,7 @@ def verify(
         found = hold_beside(first, second, quantized, [c for c in cases if c.shapes == cases[0].shapes], held, tell)
         found = with_warnings(found, [carried] if carried else [])
         identified = identify(first.files()), identify(second.files())
-        return with_names(found, first.name, second.name, time.perf_counter() - start, identified)
+        return with_names(found, *names_of_two(first, second), time.perf_counter() - start, identified)
     for engine in (left, right):
         shapes = {n: Spec(a.shape, a.dtype) for n, a in cases[0].feeds.items() if n in engine.inputs}
         sizes += [note for note in smaller_than_a_cell(engine.model, shapes) if note not in sizes]
@@ -206,7 +206,7 @@ def verify(
         note = f"{half.model.name} is of {half.precision_name}: compared as exactly as that allows"
         result = with_warnings(result, [note])
     identified = identify(first.files()), identify(second.files())
-    return with_names(result, first.name, second.name, time.perf_counter() - start, identified)
+    return with_names(result, *names_of_two(first, second), time.perf_counter() - start, identified)
 
 
 def _as_usual(result: VerifyResult) -> bool:

@@ -10,10 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from converters.passes.fold_batch_norm import FOLDED_NAME
 from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 
-from ..models import Model, open_with
+from ..models import names_of_two, open_with
 from . import parameters
 from .folding import Fold, fold_of, fused_activation, settled
 from .matching import COMMUTATIVE, Matching, key, silent
@@ -143,7 +144,7 @@ def diff(a: Any, b: Any, *, params: Any = None) -> DiffResult:
     first, second = (open_with(m, params) for m in (a, b))
     found = compare_networks(*networks_of(first, second))
     return DiffResult(
-        *_labels(first, second),
+        *names_of_two(first, second),
         tuple(found.changes),
         tuple(found.rewritten),
         len(found.matching.theirs),
@@ -151,16 +152,6 @@ def diff(a: Any, b: Any, *, params: Any = None) -> DiffResult:
         time.perf_counter() - start,
         {m.name: t.name for m, t in found.matching.theirs.items()},
     )
-
-
-def _labels(a: Model, b: Model) -> tuple[str, str]:
-    """The names of two models, with those of their files where they would be one."""
-    if a.name != b.name:
-        return a.name, b.name
-    names = [m.place.name if m.place is not None else m.name for m in (a, b)]
-    if names[0] == names[1]:
-        names = [str(m.place) if m.place is not None else m.name for m in (a, b)]
-    return names[0], names[1]
 
 
 def compare_networks(a: Network, b: Network, outer: dict[str, str] | None = None) -> Comparison:
@@ -345,7 +336,10 @@ class Comparison:
         text = parameters.words(have, want, _axes(mine, want.ndim))
         if text:
             place = parameters.single_slice(have, want)
-            name = f"{x}{'' if place is None else f'[{place}]'}{'' if x == y else f' ({y})'}"
+            made = x == y and x.endswith(FOLDED_NAME)  # a name of our own, which nobody has in hand
+            shown = x.removesuffix(FOLDED_NAME) if made else x
+            name = f"{shown}{'' if place is None else f'[{place}]'}{'' if x == y else f' ({y})'}"
+            how += " (folded with its batch normalization)" if made else ""
             role = "bias" if want.ndim == 1 and "bias" in x.lower() else "weight" if want.ndim > 1 else "parameter"
             self._add("parameter", mine, theirs, f"{role} {name}{how}: {text}")
 

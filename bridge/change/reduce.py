@@ -17,7 +17,7 @@ from ..engines import Arrays, Engine, NativeEngine, engine_for
 from ..faces.notebook import listener
 from ..inputs import Inputs, as_specs
 from ..locate import first_divergence
-from ..models import BadInput, described, open_with
+from ..models import BadInput, described, names_of_two, open_with
 from ..nodewise import NodewiseResult, node_by_node
 from ..result import Case, Divergence, Progress
 from .causes import causes
@@ -119,8 +119,8 @@ def reduce(
     limits = as_tolerance(tolerance)
     piece, values, outcome, limit = _find(left, right, case, limits, tell)
     words = _causes(piece)
-    found = _write(folder, piece, values, outcome, limit, words, (first.name, second.name), tell)
-    return _result(found, (first.name, second.name), time.perf_counter() - start)
+    found = _write(folder, piece, values, outcome, limit, words, names_of_two(first, second), tell)
+    return _result(found, names_of_two(first, second), time.perf_counter() - start)
 
 
 def write_repro(folder: Path, left: Engine, right: Engine, divergence: Divergence, case: Case) -> Path:
@@ -133,7 +133,7 @@ def write_repro(folder: Path, left: Engine, right: Engine, divergence: Divergenc
     if not target:
         raise BadInput(f"{divergence.tensor} has no partner in the other model")
     piece, values, outcome, limit = _cut(left, right, theirs, case, target, None, lambda _text: None)
-    names = left.model.name, right.model.name
+    names = names_of_two(left.model, right.model)
     _write(folder, piece, values, outcome, limit, _causes(piece), names, lambda _text: None)
     return folder
 
@@ -180,9 +180,8 @@ def _find(
             )
         except BadInput:
             continue
-    raise BadInput(
-        f"{left.model.name} and {right.model.name} give the same numbers on these inputs; give others (--inputs, --seed)"
-    )
+    one, other = names_of_two(left.model, right.model)
+    raise BadInput(f"{one} and {other} give the same numbers on these inputs; give others (--inputs, --seed)")
 
 
 def _cut(

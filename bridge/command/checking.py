@@ -40,7 +40,7 @@ def check(
     junit_to: Annotated[Path | None, typer.Option("--junit", help="Also as JUnit XML.")] = None,
     fail_on: Annotated[
         str | None,
-        typer.Option(help=f"Some of {', '.join(ALL_REASONS)}; by default those in the file, or all but the last."),
+        typer.Option(help=f"Some of {', '.join(ALL_REASONS)}; by default those in the file, or all but the last two."),
     ] = None,
     on_github: Annotated[
         bool, typer.Option("--github", help="Also annotations, and the step's summary in GITHUB_STEP_SUMMARY.")

@@ -22,7 +22,18 @@ from .conversion_options import Conversion, Rename, read_conversion
 from .groups import grouped
 from .import_options import DynamicAxes, ForMxnet, Fp32
 from .many_options import Many, convert_list
-from .options import SWITCHES, Comparing, Feeding, General, Verbose, read_images, read_inputs
+from .options import (
+    SWITCHES,
+    Comparing,
+    Feeding,
+    General,
+    ParamsArgument,
+    ParamsOption,
+    Verbose,
+    one_params,
+    read_images,
+    read_inputs,
+)
 from .pipeline_options import Before, Behind
 from .precision_options import Asked, wishes_of
 from .shell import errors, print_result, progress
@@ -37,7 +48,8 @@ def convert(
         ),
     ],
     context: typer.Context,
-    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    params: ParamsArgument = None,
+    params_option: ParamsOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="By default PREFIX.onnx; .onnx is added to a name without extension."),
@@ -64,7 +76,7 @@ def convert(
 ) -> None:
     """Convert an exported symbol with its parameters to ONNX; the file is written only if both give the same numbers."""
     if is_list(symbol, output):
-        convert_list(context, symbol, params, output, many, general, verbose)
+        convert_list(context, symbol, params or params_option, output, many, general, verbose)
         return
     as_json, report_to = general.as_json, general.report_to
     with errors(as_json, report_to, verbose) as older, progress(as_json) as tell:
@@ -74,7 +86,7 @@ def convert(
         many.refuse(symbol)
         wanted = wishes_of(precision)
         convert_to = bridge.convert if wanted is None else functools.partial(bridge.convert_in, wanted)
-        model = bridge.open_model(symbol, params, foreign=True)
+        model = bridge.open_model(symbol, one_params(params, params_option), foreign=True)
         told = read_conversion(model, feeding, options, before, behind, comparing)
         target = output if output is not None else (model.place or Path(model.name)).with_name(f"{model.name}.onnx")
         target, *weights = _written(target, options.external_data)

@@ -16,7 +16,7 @@ from ..paths import BadInput
 from ..serving.deploy import TARGETS
 from .conversion_options import Conversion, read_conversion
 from .groups import grouped
-from .options import SWITCHES, Comparing, Feeding, General
+from .options import SWITCHES, Comparing, Feeding, General, ParamsArgument, ParamsOption, one_params
 from .pipeline_options import Before, Behind
 from .precision_options import Asked, wishes_of
 from .shell import errors, print_result, progress
@@ -26,7 +26,8 @@ from .shell import errors, print_result, progress
 def deploy(
     model: Annotated[str, typer.Argument(help="A symbol, as convert takes it, or an ONNX file.")],
     place: Annotated[Path, typer.Argument(help="The folder to write to, or an archive: model.tar.gz, NAME.mar.")],
-    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    params: ParamsArgument = None,
+    params_option: ParamsOption = None,
     to: Annotated[str, typer.Option(help=f"Required. What it is for: {', '.join(TARGETS)}.")] = "",
     name: Annotated[str | None, typer.Option(help="The model's name there; by default its own.")] = None,
     max_batch: Annotated[
@@ -58,7 +59,7 @@ def deploy(
             if not to:
                 raise BadInput(f"--to is required, which says what the files are for: one of {', '.join(TARGETS)}")
             raise BadInput(f"--to {to}{meant} wanted one of {', '.join(TARGETS)}")
-        opened = bridge.open_model(model, params, foreign=True)
+        opened = bridge.open_model(model, one_params(params, params_option), foreign=True)
         check_target(report_to, *opened.files()) if report_to is not None else None
         result = bridge.deploy(
             opened,

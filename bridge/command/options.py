@@ -43,6 +43,10 @@ RangeOption = Annotated[
 AlsoOption = Annotated[
     list[Path] | None, typer.Option(help="More inputs (.npz) to verify with, of other sizes. May be repeated.")
 ]
+ParamsArgument = Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")]
+ParamsOption = Annotated[
+    Path | None, typer.Option("--params", help="The same, as the commands of two models have it.", show_default=False)
+]
 OpsetOption = Annotated[
     str | None,
     typer.Option(
@@ -53,6 +57,13 @@ OutputsOption = Annotated[
     list[str] | None,
     typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated, or with commas."),
 ]
+
+
+def one_params(argument: Path | None, option: Path | None) -> Path | None:
+    """The file of parameters, given behind the model or as an option. Raises BadInput where both are."""
+    if argument is not None and option is not None:
+        raise BadInput(f"--params {option}: {argument} was given behind the model already; give one of them")
+    return option if argument is None else argument
 
 
 def load_plugins(names: list[str] | None) -> list[str] | None:

@@ -16,13 +16,26 @@ from ..models import BadInput
 from ..paths import beside
 from ..recorded import feeds_of, script_for_mxnet
 from ..runtime import TIME_LIMIT
-from .options import AsJson, ImageOption, InputOption, OutputsOption, RangeOption, Seed, TimeLimit, read_images
+from .options import (
+    AsJson,
+    ImageOption,
+    InputOption,
+    OutputsOption,
+    ParamsArgument,
+    ParamsOption,
+    RangeOption,
+    Seed,
+    TimeLimit,
+    one_params,
+    read_images,
+)
 from .shell import errors, print_result, progress
 
 
 def record(
     model: Annotated[str | None, typer.Argument(help="A symbol file, prefix or ONNX file.")] = None,
-    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    params: ParamsArgument = None,
+    params_option: ParamsOption = None,
     inputs: Annotated[
         list[Path] | None,
         typer.Option(help="Arrays by name (.npz), a folder of such files, or an earlier recording. May be repeated."),
@@ -60,7 +73,7 @@ def record(
         older.note(output if output is not None else beside(model, ".npz"))
         if inputs and runs > 1:
             raise BadInput(f"--runs {runs}: of inputs that are drawn, and --inputs gives them; leave one of them out")
-        opened = bridge.open_model(model, params)
+        opened = bridge.open_model(model, one_params(params, params_option))
         tell(f"running {opened.name}")
         drawn = parse_inputs(input or ())
         given: Any = (

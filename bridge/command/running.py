@@ -34,6 +34,8 @@ from .options import (
     InputOption,
     OpsetOption,
     OutputsOption,
+    ParamsArgument,
+    ParamsOption,
     Plugin,
     Precision,
     RangeOption,
@@ -43,6 +45,7 @@ from .options import (
     Seed,
     TimeLimit,
     as_limits,
+    one_params,
     read_feeding,
     read_images,
 )
@@ -51,7 +54,8 @@ from .shell import BAD_INPUT, NOT_EQUIVALENT, errors, print_result, progress
 
 def inspect(
     model: Annotated[str | None, typer.Argument(help="A symbol file, prefix or ONNX file.")] = None,
-    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    params: ParamsArgument = None,
+    params_option: ParamsOption = None,
     input: InputOption = None,
     opset: OpsetOption = None,
     operators: Annotated[
@@ -82,6 +86,7 @@ def inspect(
             )
         if match is not None and not nodes:
             raise BadInput("--match chooses among nodes: add --nodes")
+        params = one_params(params, params_option)
         if nodes:
             listing = nodes_of(model, params, inputs=parse_inputs(input or ()), match=match)
             print_result(listing.as_dict(), as_json, lambda: report.nodes_table(listing), report_to)
@@ -96,7 +101,8 @@ def inspect(
 
 def run(
     model: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
-    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    params: ParamsArgument = None,
+    params_option: ParamsOption = None,
     inputs: FeedsOption = None,
     input: InputOption = None,
     image: ImageOption = None,
@@ -119,6 +125,7 @@ def run(
             raise BadInput(
                 "--compiled runs the whole model by our engine: give no --engine, --outputs or --precision with it"
             )
+        params = one_params(params, params_option)
         opened = bridge.open_model(model, params)
         names = list(bridge.inspect(opened).inputs)
         if inputs is None and not image:
@@ -160,7 +167,8 @@ def run(
 @grouped
 def compile_(
     model: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
-    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    params: ParamsArgument = None,
+    params_option: ParamsOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="By default MODEL.gluonnx.")] = None,
     *,
     feeding: Feeding,
@@ -170,6 +178,7 @@ def compile_(
     """Compile a model for given sizes on this machine and save the result, for a faster start."""
     with errors(as_json) as older, progress(as_json) as tell:
         older.note(output if output is not None else beside(model, END))
+        params = one_params(params, params_option)
         opened = bridge.open_model(model, params)
         tell(f"compiling {opened.name}")
         specs = read_feeding(opened, feeding)

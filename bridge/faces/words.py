@@ -71,7 +71,7 @@ def further(result: VerifyResult) -> str:
     for run in result.runs[1:]:
         sizes = run.get("shapes", {})
         other = {} if sizes == result.runs[0].get("shapes") else sizes
-        said.append(" ".join([run.get("kind", "given"), *(f"{n} {shape(dims)}" for n, dims in other.items())]))
+        said.append(" ".join([kind(run), *(f"{n} {shape(dims)}" for n, dims in other.items())]))
     return ", ".join(text for text in dict.fromkeys(said) if text != "given")
 
 
@@ -143,7 +143,7 @@ def run(result: VerifyResult, index: int) -> str:
     found = result.runs[index]
     sizes = [f"{n} {shape(dims)}" for n, dims in list(found.get("shapes", {}).items())[:2]]
     more = ["..."] if len(found.get("shapes", {})) > 2 else []
-    return f"run {index + 1} of {len(result.runs)} ({', '.join([found.get('kind', 'given'), *sizes, *more])})"
+    return f"run {index + 1} of {len(result.runs)} ({', '.join([kind(found), *sizes, *more])})"
 
 
 def worst(result: VerifyResult) -> str:
@@ -187,11 +187,17 @@ def basis(result: VerifyResult, inputs: Mapping[str, Any]) -> str:
     return f"compared {every}in {count} ({', '.join(kinds)}){of_sizes}: {apart}"
 
 
+def kind(found: Mapping[str, Any]) -> str:
+    """A word for how the inputs of a run were made: "expected" in the programs, of draws as the network expects its inputs, could
+    be taken for outputs that somebody expects."""
+    told = str(found.get("kind", "given"))
+    return "drawn" if told == "expected" else told
+
+
 def _kinds(found: Mapping[str, Any]) -> list[str]:
     """Words for how inputs of a run were made."""
-    kind = found.get("kind", "given")
-    if kind != "expected":
-        return [kind]
+    if found.get("kind", "given") != "expected":
+        return [kind(found)]
     told = [str(each.get("from", "")) for each in found.get("inputs", {}).values()]
     drawn = [text.partition(": ")[2] for text in told if text.startswith("drawn")]
     return [text if 0 < len(text) <= SHORT else "drawn" for text in drawn] or ["drawn"]
@@ -211,7 +217,7 @@ LEGEND: tuple[tuple[str, str], ...] = (
     ("... dB of signal to noise", "of a file on 8-bit integers, in place of equal: near enough, with so many decibels"),
     ("rounding", "a layer further apart than the tolerance whose node, and those before it, are right by themselves: no fault"),
     ("not judged", "a layer further apart than the tolerance that could not be compared alone; outputs decide"),
-    ("runs", "given: your inputs; expected: numbers drawn as the network expects them; wide: ten times wider; edges: zeros, the "
+    ("runs", "given: your inputs; drawn: numbers as the network expects them; wide: ten times wider; edges: zeros, the "
      "largest and other extremes that it takes; another size: at another batch"),
 )  # fmt: skip
 """Words of reports, and what they mean; docs/verification.md has them too."""
@@ -287,6 +293,8 @@ def next_command(result: VerifyResult) -> str:
     if any(
         file.path.endswith(".npz") for file in (first[0], second[0])
     ):  # recorded numbers are no model to make smaller
+        return ""
+    if result.between not in (None, "not equivalent"):  # it is from the recording alone that they differ
         return ""
     places = [_beside(Path(file.path)) for file in (first[0], second[0])]
     return shlex.join(["gluonnx", "reduce", *places, "-o", "repro"])

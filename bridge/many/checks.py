@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..project.check import completed
 from ..project.config import Entry, load_project
-from ..project.results import CheckResult, FileResult, with_reasons
+from ..project.results import CheckResult, FileResult
 from .children import Task
 from .notes import NOTES, Notes, key_of, read_with
 from .work import Doing, Tell
@@ -49,12 +50,12 @@ def check_all(
             notes.write(names[number], keys[number], {"model": entry.name, "files": [f.as_dict() for f in files]})
         tell(len(found), len(names), entry.name)
     reasons = project.fail_on if fail_on is None else fail_on
-    files = with_reasons([file for n in range(len(names)) for file in found[n]], reasons)
-    if notes is not None and all(f.status == "ok" for f in files):
+    result = completed(project, [file for n in range(len(names)) for file in found[n]], reasons, (), 0.0)
+    if notes is not None and all(f.status in ("ok", "unlisted") for f in result.files):
         shutil.rmtree(notes.folder, ignore_errors=True)
         with suppress(OSError):  # notes of other commands are in it
             notes.folder.parent.rmdir()
-    return CheckResult(files, reasons, (), project.alone, time.perf_counter() - start, project.remarks)
+    return replace(result, seconds=time.perf_counter() - start)
 
 
 def _task(entry: Entry, where: Path, time_limit: float, here: str) -> Task:

@@ -154,7 +154,7 @@ def _job(command: Any, where: str, words: list[str], folder: str, common: Sequen
     if path.suffix == ".txt":
         raise BadInput(f"{path}: a list in a list; wanted a model")
     file = file_of(path)
-    params = told["params"]
+    params = told["params"] or told["params_option"]
     if params is not None and not params.is_file():
         raise BadInput(f"{params}: no such parameter file")
     named = Path(told["output"] or f"{_name(file)}.onnx")

@@ -11,13 +11,14 @@ from typing import Any
 from hybrid.core.error import MXNetError
 
 from ..cases import Cases, taken
+from ..change.epochs import other_epoch
 from ..compare import Difference, Tolerance
 from ..engines import EngineError, engine_for
 from ..expected import RECORDED
 from ..faces.notebook import listener
 from ..inputs import as_specs
-from ..models import BadInput, Model, open_model
-from ..paths import SizesWanted, file_of
+from ..models import GIVE_PARAMS, NO_PARAMS, BadInput, Model, open_model
+from ..paths import SizesWanted, file_of, plural
 from ..printable import message
 from ..recorded import Recording, feeds_of, load_recording
 from ..result import Progress, VerifyResult
@@ -26,7 +27,12 @@ from .config import NAME, Entry, Project, Rule, Rules, load_project
 from .reasons import Held, Reasons, changes, key_of, reasons_of, with_first, without_side
 from .results import CheckResult, FileResult, Status, with_reasons
 from .standing import left_out, other_inputs, stale, unknown_inputs, unreached_bounds
+from .unlisted import told as unlisted_told
+from .unlisted import unlisted
 from .updating import kept, recorded_anew
+
+SHOWN_OUTPUTS = 3
+"""Outputs that differ of which the words for a file tell how far."""
 
 
 def check(
@@ -75,8 +81,17 @@ def check(
         if baseline is not None:
             updated += [f"{entry.name}: {w}" for w in words]
         files += results
-    told = with_reasons(files, reasons)
-    return CheckResult(told, reasons, tuple(updated), project.alone, time.perf_counter() - start, project.remarks)
+    return completed(project, files, reasons, tuple(updated), time.perf_counter() - start)
+
+
+def completed(
+    project: Project, files: Sequence[FileResult], reasons: tuple[str, ...], updated: tuple[str, ...], seconds: float
+) -> CheckResult:
+    """The check of a project whose files have these results. reasons: to fail."""
+    found = unlisted(project)
+    more, remarks = unlisted_told(found, reasons)
+    files = (*with_reasons(files, reasons), *more)
+    return CheckResult(files, reasons, updated, project.alone, seconds, (*project.remarks, *remarks), found)
 
 
 class _Check:
@@ -186,6 +201,8 @@ class _Check:
                 detail = "; ".join((*self._changed(held), detail))
             elif held.names[0] == self.entry.files[0] and (blame := self._blame(file)):
                 detail = f"{detail}; {blame}"
+            if result.verdict == "not equivalent" and file in self.sides:
+                detail = _with_epoch(detail, *map(self._open, self.sides[file]))
             found = reasons_of(result, held, detail)
         except (BadInput, EngineError, MXNetError, OSError) as error:
             why = [] if held is None or self.baseline is None or self.fresh else changes(held)[1]
@@ -324,30 +341,40 @@ def _is_there(entry: Entry, file: str) -> bool:
     return path.exists() or path.with_name(f"{path.name}-symbol.json").exists()
 
 
+def _with_epoch(detail: str, one: Model, other: Model) -> str:
+    """The words for what is wrong between two files; before them, that the weights are those of another epoch, if they are."""
+    said = other_epoch(one, other)
+    return f"{said}; {detail}" if said else detail
+
+
 def _problem(entry: Entry, file: str, error: Exception, seconds: float) -> FileResult:
     status: Status = "failed" if isinstance(error, EngineError) else "bad"
     told = message(error)
     if isinstance(error, SizesWanted):  # who reads this has a file to write it in, and no option
         sizes = ", ".join(f"{n} = [{example.replace(',', ', ')}]" for n, example in error.sizes.items())
         told = f"give the sizes of inputs in {NAME}, for instance inputs = {{ {sizes} }}"
-    beside = "no .params file was found beside the symbol"
-    if isinstance(error, BadInput) and error.problems[0].startswith(beside):
-        prefix = entry.path(file).name.removesuffix("-symbol.json")
-        said = error.problems[0].removeprefix(beside).partition(";")[0]
-        told = (
-            f'no {prefix}-NNNN.params beside {prefix}-symbol.json{said}; params = "PATH" in {NAME} names another file'
-        )
+    if isinstance(error, BadInput) and error.problems[0].startswith(NO_PARAMS):
+        told = error.problems[0].replace(GIVE_PARAMS, f'params = "PATH" in {NAME} names another file')
+        # it may be the first file that lacks them, beside which this one was to be
+        for each in entry.files:
+            symbol = entry.path(each).with_name(f"{entry.path(each).name.removesuffix('-symbol.json')}-symbol.json")
+            if told.startswith(f"{NO_PARAMS} {symbol},"):
+                prefix = symbol.name.removesuffix("-symbol.json")
+                written = each if each.endswith("-symbol.json") else f"{each}-symbol.json"
+                told = f"no {prefix}-NNNN.params beside {written}{told.removeprefix(f'{NO_PARAMS} {symbol}')}"
     return FileResult(entry.name, file, status, "; ".join(told.splitlines()), seconds=seconds)
 
 
 def _detail(result: VerifyResult, sides: tuple[str, str] | None) -> str:
-    """Words for what is wrong: the first node that differs, and why, else the first output. sides: the files that the node differs
+    """Words for what is wrong: the first node that differs, and why, then the outputs. sides: the files that the node differs
     between."""
     if result.verdict != "not equivalent":
         return ""
     found = result.divergence
-    wrong = next((d for d in result.differences if not d.equal), None)
-    output = "" if wrong is None else f"{without_side(wrong.name)}: {_reason(wrong)}"
+    wrong = {without_side(d.name): d for d in reversed(result.differences) if not d.equal}
+    told = [f"{name}: {_reason(d)}" for name, d in reversed(wrong.items())]
+    more = [f"and {plural(len(told) - SHOWN_OUTPUTS, 'more output')}"] if len(told) > SHOWN_OUTPUTS else []
+    output = "; ".join((*told[:SHOWN_OUTPUTS], *more))
     if found is None:
         return output
     causes = "; ".join(filter(None, (found.inexact, *result.causes.get(found.node, ()))))
@@ -368,6 +395,8 @@ def found_in(
     recording = load_recording(baseline) if isinstance(baseline, str | os.PathLike | Recording) else None
     models = [m for m in (first, second) if isinstance(m, Model)]
     detail = _detail(result, None if second is None else (result.a, result.b))
+    if result.verdict == "not equivalent" and len(models) == 2:
+        detail = _with_epoch(detail, *models)
     helds = [Held(m, key_of(recording, m) if recording else m.name, recording, outputs=tuple(outputs)) for m in models]
     if len(models) < 2:
         return reasons_of(result, helds[-1] if helds else Held(Model(result.a), result.a), detail)

@@ -9,11 +9,13 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from ..compare import TOLERANCES, Tolerance
 from ..models import BadInput
+from ..paths import listed
 from ..printable import printable
 from ..recorded import is_recording
 
@@ -27,10 +29,11 @@ REASONS = ("differs", "interface", "drift", "unreached", "says-little", "missing
 """Reasons to fail, where nobody says which. interface: inputs or outputs have other names, dtypes or shapes than when the baseline
 was written; drift: a file is far more off than it was then, or stores its weights in another dtype; unreached: files differ where
 no input tells them apart; missing: a file or the baseline is not there, or a file that this was written with is not listed."""
-ALL_REASONS = (*REASONS, "changed")
-"""Those that there are. changed: a file holds something else than the one that the baseline is of, though its numbers agree."""
+ALL_REASONS = (*REASONS, "changed", "unlisted")
+"""Those that there are. changed: a file holds something else than the one that the baseline is of, though its numbers agree;
+unlisted: a model lies below the gluonnx.toml that this does not name."""
 SECTIONS = ("check", "model", "targets")
-OF_CHECK = ("fail-on",)
+OF_CHECK = ("fail-on", "ignore")
 OF_MODEL = ("files", "params", "baseline", "inputs", "ranges", "map", "outputs", "seed", "runs", "tolerance")
 OF_RULE = ("atol", "rtol", "scaled", "cosine")
 WANTED = {
@@ -107,18 +110,23 @@ class Entry:
         """The place of a path that is written in the file: from the file's folder."""
         return Path(os.path.normpath(self.folder / written))
 
-    def owns(self, path: Path) -> bool:
-        """True for a file of this model: those that are named, and the symbol and the parameters that a prefix means."""
+    def places(self) -> list[Path]:
+        """Places of everything that is named."""
         named = [*self.files, *(n for n in (self.params, self.baseline) if n)]
         named += (
             [self.inputs] if isinstance(self.inputs, str) else self.inputs if isinstance(self.inputs, tuple) else []
         )
-        for place in (Path(os.path.abspath(self.path(n))) for n in named):
-            prefix = re.escape(place.name.removesuffix("-symbol.json"))
+        return [Path(os.path.abspath(self.path(n))) for n in named]
+
+    def owns(self, path: Path, places: Sequence[Path] | None = None) -> bool:
+        """True for a file of this model: those that are named, what lies in a folder that is, and the symbol and the parameters
+        that a prefix means, or the prefix of a symbol. places: these, where they are known."""
+        for place in self.places() if places is None else places:
+            prefix = place.name.removesuffix("-symbol.json")
             beside = path.parent == place.parent and re.fullmatch(
-                rf"{prefix}(-symbol\.json|(-\d+)?\.params)", path.name
+                rf"{re.escape(prefix)}(-symbol\.json|(-\d+)?\.params)", path.name
             )
-            if path == place or beside:
+            if path in (place, place.with_name(prefix)) or beside or (place in path.parents and place.is_dir()):
                 return True
         return False
 
@@ -142,22 +150,53 @@ class Project:
     """Files of a folder that nothing belongs to."""
     by_name: bool = False
     """True where there is no gluonnx.toml, and names say what belongs together."""
+    ignore: tuple[str, ...] = ()
+    """Patterns of paths, from the folder, of models that need not be listed."""
+    some: bool = False
+    """True where some of its models were asked for alone."""
+    passed: tuple[str, ...] = ()
+    """Files that were asked for and that are no model's, of those that are no models themselves."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Words for what is to be known of the whole: where a gluonnx.toml is gone, nothing is held to its baseline."""
+        passed = tuple(f"{file} {self._none_of(Path(file))}" for file in self.passed)
         if not self.by_name:
-            return ()
+            return passed
         recorded = [e.name for e in self.entries if e.baseline is not None]
         told = f"but for {', '.join(recorded)} no baseline was used" if recorded else "no baseline was used"
-        return (f"no {NAME} here: models were found by their names and compared with each other, and {told}",)
+        return (f"no {NAME} here: models were found by their names and compared with each other, and {told}", *passed)
 
     def only(self, files: Sequence[str | os.PathLike[str]]) -> Project:
-        """The project with those models alone that one of these files belongs to; with all of them where its own is among these."""
-        paths = [Path(os.path.abspath(f)) for f in files]
-        if any(p.name == NAME for p in paths):
+        """The project with those models alone that one of these files belongs to; with all of them where its own is among these.
+        Raises BadInput for what is none of its models and is ignored nowhere. A hook gives all files that changed: where those are
+        arrays or parameters, which may be anybody's, it is only said."""
+        paths = {f: Path(os.path.abspath(f)) for f in map(os.fspath, files)}
+        if any(p.name == NAME for p in paths.values()):
             return self
-        return replace(self, entries=tuple(e for e in self.entries if any(map(e.owns, paths))), alone=())
+        entries = tuple(e for e in self.entries if any(map(e.owns, paths.values())))
+        strange = [f for f, path in paths.items() if not any(e.owns(path) for e in entries)]
+        passed = tuple(f for f in strange if self._may_pass(paths[f]))
+        problems = [f for f in strange if f not in passed]
+        if problems:
+            known = f"; its models are {listed(e.name for e in self.entries)}" if self.entries else ""
+            raise BadInput(*(f"{f}: {self._none_of(paths[f])}{known}" for f in problems))
+        return replace(self, entries=entries, alone=(), some=True, passed=passed)
+
+    def _may_pass(self, path: Path) -> bool:
+        """True for a file that a hook may give though it is no model's."""
+        if not path.is_file():
+            return False
+        here = Path(os.path.abspath(self.folder))
+        written = path.relative_to(here).as_posix() if path.is_relative_to(here) else ""
+        return (
+            self.by_name or path.suffix in (".npz", ".npy", ".params") or (written and is_ignored(written, self.ignore))
+        )
+
+    def _none_of(self, path: Path) -> str:
+        """Words for a path that is none of the models'."""
+        absent = "" if path.exists() or path.with_name(f"{path.name}-symbol.json").exists() else "no such file, and "
+        return f"{absent}belongs to no model of {self.folder if self.by_name else NAME}"
 
 
 def load_project(where: str | os.PathLike[str] = ".", only: Sequence[str | os.PathLike[str]] = ()) -> Project:
@@ -189,13 +228,18 @@ def _read(told: Mapping[str, Any], path: Path) -> Project:
             problems.append(
                 f"{name}: got {value!r}, wanted a table, such as [{name}{'.resnet' if name == 'model' else ''}]"
             )
-    fail_on = REASONS
+    fail_on, ignore = REASONS, []
     if isinstance(settings, Mapping):
         problems += _unknown(settings, OF_CHECK, "in [check]")
         try:
             fail_on = as_reasons(settings.get("fail-on", REASONS))
         except BadInput as error:
             problems += (f"[check] {p}" for p in error.problems)
+        ignore = settings.get("ignore", [])
+        if not _texts(ignore):
+            problems.append(
+                f'[check] ignore: got {ignore!r}, wanted a list of paths or patterns, such as ["samples", "*.old.onnx"]'
+            )
     entries = []
     if isinstance(models, Mapping):
         if not models:
@@ -211,7 +255,7 @@ def _read(told: Mapping[str, Any], path: Path) -> Project:
         error = BadInput(*(f"{path}: {printable(p)}" for p in problems))
         error.args = ("\n".join(error.problems),)  # all of them: whoever writes such a file corrects them in one go
         raise error
-    return Project(tuple(_with_sharing(entries)), path.parent, fail_on)
+    return Project(tuple(_with_sharing(entries)), path.parent, fail_on, ignore=tuple(ignore))
 
 
 def _with_sharing(entries: Sequence[Entry]) -> Iterator[Entry]:
@@ -387,6 +431,13 @@ def _rule(told: Mapping[str, Any], problems: list[str], where: str) -> Rule | No
         else:
             good[key] = value
     return Rule(**good) if good else None
+
+
+def is_ignored(written: str, patterns: Sequence[str]) -> bool:
+    """True for a path that one of the patterns means, or a folder that it is in. Both from the project's folder."""
+    path = PurePosixPath(written)
+    names = [str(p) for p in (path, *path.parents) if p.name]
+    return any(fnmatchcase(name, pattern.removeprefix("./").rstrip("/")) for name in names for pattern in patterns)
 
 
 # -- a folder without a file ------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ..result import VerifyResult
 from .config import REASONS
 
 Status = Literal[
-    "ok", "changed", "differs", "interface", "drift", "unreached", "says-little", "missing", "bad", "failed"
+    "ok", "changed", "differs", "interface", "drift", "unreached", "says-little", "missing", "unlisted", "bad", "failed"
 ]
 """The first of the reasons to fail (config.ALL_REASONS) that was found; bad: what was given cannot be used; failed: a runtime did
 not run it."""
@@ -26,6 +26,7 @@ WORDS: Mapping[str, str] = {
     "unreached": "UNREACHED",
     "says-little": "says little",
     "missing": "MISSING",
+    "unlisted": "UNLISTED",
     "bad": "ERROR",
     "failed": "ERROR",
 }
@@ -37,6 +38,7 @@ EXITS: Mapping[str, int] = {
     "unreached": exits.SAYS_LITTLE,
     "bad": exits.BAD_INPUT,
     "missing": exits.BAD_INPUT,
+    "unlisted": exits.BAD_INPUT,
     "failed": exits.RUNTIME,
     "says-little": exits.SAYS_LITTLE,
 }
@@ -67,8 +69,8 @@ class FileResult:
     status: Status
     """"ok"; the first reason to fail that was found: "differs", "interface" (inputs or outputs are not those of the baseline),
     "drift" (much further off than it was, or weights of another dtype), "unreached" (files differ where no input tells them apart),
-    "says-little" or "changed" (the same numbers of other contents); "missing", "bad" (what was given cannot be used) or "failed"
-    (a runtime did not run it)."""
+    "says-little" or "changed" (the same numbers of other contents); "missing", "unlisted" (no model that the project names), "bad"
+    (what was given cannot be used) or "failed" (a runtime did not run it)."""
     detail: str = ""
     """Words for what is wrong; empty where nothing is."""
     largest: float | None = None
@@ -152,6 +154,8 @@ class CheckResult:
     """Seconds that it took."""
     remarks: tuple[str, ...] = ()
     """Words for what is to be known of the whole, as where there was no gluonnx.toml."""
+    unlisted: tuple[str, ...] = ()
+    """Models below the gluonnx.toml that it does not name, which were not checked."""
 
     def fails(self, file: FileResult) -> bool:
         """True where a file is a reason to fail."""
@@ -192,6 +196,7 @@ class CheckResult:
             "files": [f.as_dict() for f in self.files],
             "updated": list(self.updated),
             "alone": list(self.alone),
+            "unlisted": list(self.unlisted),
             "remarks": list(self.remarks),
             "seconds": self.seconds,
         }
@@ -199,7 +204,7 @@ class CheckResult:
 
 def with_reasons(files: Sequence[FileResult], reasons: Sequence[str]) -> tuple[FileResult, ...]:
     """The results, each with the status that it has where these are reasons to fail."""
-    return tuple(f if f.status in ("missing", "bad", "failed") else _with_status(f, reasons) for f in files)
+    return tuple(f if f.status in ("missing", "unlisted", "bad", "failed") else _with_status(f, reasons) for f in files)
 
 
 def _with_status(file: FileResult, reasons: Sequence[str]) -> FileResult:

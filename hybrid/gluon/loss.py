@@ -191,7 +191,8 @@ class SoftmaxCrossEntropyLoss(Loss):
     """-log of the probability of the label, averaged.
 
     pred (N, ..., C, ...) holds scores, or log-probabilities with from_logits; axis is that of the C classes. label has the
-    shape of pred without that axis, or with sparse_label off is reshaped to pred and holds probabilities. Gives (N,).
+    shape of pred without that axis, or with sparse_label off is reshaped to pred and holds probabilities. Gives (N,). A label
+    below 0 or above C - 1 counts as the nearest class: nothing is said of it.
 
     Parameters
     ----------

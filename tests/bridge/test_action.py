@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bridge.cli import app
+from bridge.models import BadInput
 from bridge.project.config import load_project
 from tests.house.docs import ROOT
 from tests.models.networks import FOLDER
@@ -148,7 +149,7 @@ def test_the_hook_checks_the_models_that_changed(place: Path, monkeypatch: pytes
     for changed, status, said in (
         ("model-0000.params", 0, "1 of 1 ok"),
         ("gluonnx.toml", 2, "1 of 2 ok"),  # then all are checked
-        ("unknown.onnx", 0, "0 of 0 ok"),
+        ("unknown.onnx", 2, "unknown.onnx: no such file, and belongs to no model"),
     ):
         done = CliRunner().invoke(app, [*arguments, changed])
         assert done.exit_code == status, done.output
@@ -168,7 +169,8 @@ def test_what_belongs_to_a_model(place: Path, monkeypatch: pytest.MonkeyPatch) -
     ):
         assert len(project.only([name]).entries) == 1, name
     for name in ("model-x.params", "models-symbol.json", "a/model-symbol.json", "model.onnx"):
-        assert not project.only([name]).entries, name
+        with pytest.raises(BadInput, match=r"belongs to no model of gluonnx\.toml; its models are lenet"):
+            project.only([name])
 
 
 def value_of(expression: str, known: dict[str, str]) -> str:

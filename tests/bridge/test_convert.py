@@ -580,7 +580,8 @@ def test_what_is_missing_and_where_it_was_looked_for(tmp_path: Path) -> None:
     net, params = two_heads()
     net.save(str(tmp_path / "net-symbol.json"))
     shape = {"x": Spec((2, 3))}
-    advice = "no .params file was found beside the symbol, and one_weight, one_bias are missing; give it as the second argument"
+    advice = f"no .params file was found beside {tmp_path / 'net-symbol.json'}, and one_weight, one_bias are missing"
+    advice += "; give it with --params FILE"
     for given, saved, told in (
         (None, None, [advice]),
         ({}, None, [advice]),

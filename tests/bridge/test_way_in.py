@@ -119,7 +119,7 @@ def test_of_many_problems_a_few_are_printed(net: Path, tmp_path: Path) -> None:
     lonely.write_bytes((FOLDER / "alexnet/model-symbol.json").read_bytes())
     said = call("convert", lonely, code=2).splitlines()
     assert len(said) == 6
-    assert said[0].startswith("error: no .params file was found beside the symbol, and conv1_weight, conv1_bias,")
+    assert said[0].startswith(f"error: no .params file was found beside {lonely}, and conv1_weight, conv1_bias,")
     assert said[-1] == "... and 12 more"
     assert len(call("convert", lonely, "-v", code=2).splitlines()) == 17
     assert len(json.loads(call("convert", lonely, "--json", code=2))["problems"]) == 17

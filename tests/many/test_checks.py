@@ -15,6 +15,7 @@ from bridge.convert import convert
 from bridge.many.checks import check_all
 from bridge.many.children import Task
 from bridge.many.notes import NOTES, read_with
+from bridge.paths import BadInput
 from bridge.project.config import load_project
 from bridge.project.results import CheckResult
 from tests.models.networks import FOLDER
@@ -117,4 +118,8 @@ def test_a_process_looks_at_the_folder_of_its_model_alone(place: Path) -> None:
     assert [load_project(".", [f"{n}/model.onnx"]).entries for n in "abc"] == [(e,) for e in whole]
     shutil.copyfile(place / "a" / "model.onnx", place / "model-fp16.onnx")
     assert load_project(".", ["model-fp16.onnx"]).entries == ()  # alone, as in the whole folder
-    assert load_project(".", ["elsewhere/none.onnx", "a/model.onnx"]).entries == whole[:1]
+    (place / "elsewhere").mkdir()
+    shutil.copyfile(place / "a" / "model.onnx", place / "elsewhere" / "alone.onnx")
+    assert load_project(".", ["elsewhere/alone.onnx", "a/model.onnx"]).entries == whole[:1]
+    with pytest.raises(BadInput, match=r"gone\.onnx: no such file, and belongs to no model"):
+        load_project(".", ["elsewhere/gone.onnx", "a/model.onnx"])
