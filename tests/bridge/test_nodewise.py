@@ -645,8 +645,8 @@ def test_zeros_of_inputs_that_are_renamed_are_filled_on_both_sides(tmp_path: Pat
 
 
 def test_a_sigmoid_far_down_is_as_exact_as_runtimes_are(tmp_path: Path) -> None:
-    """Scores that are all near to 0: onnxruntime's sigmoid is off by an epsilon of 1 there, which is more than they are. Another bias
-    is found all the same."""
+    """Scores that are all near to 0: onnxruntime's sigmoid is off by an epsilon of 1 there, which is more than they are. Another
+    bias is found all the same."""
     layer = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=6, name="fc")
     score, features = mx.sym.sigmoid(layer, name="score"), mx.sym.tanh(layer * 0.1, name="features")
     net = mx.sym.Group([score, features])

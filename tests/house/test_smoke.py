@@ -60,7 +60,7 @@ PLACES = {
     "run": ["model", "params"],
     "compile": ["model", "params"],
     "bench": ["models"],
-    "explain": ["name"],
+    "explain": ["words"],
 }
 """Arguments of commands, which stand on a command line without a name, in order."""
 

@@ -11,7 +11,9 @@ passthrough("DFT", since=20)
 @imports("STFT", since=17)
 def import_stft(g, signal, step, window=None, length=None, *, onesided=1):
     if signal.rank == 2:
-        g.note_fix("a signal without an axis for the parts of its numbers, which the standard wants and onnxruntime does without")
+        g.note_fix(
+            "a signal without an axis for the parts of its numbers, which the standard wants and onnxruntime does without"
+        )
         signal = g.expand_dims(signal, axis=2)
     return g.passthrough(signal, step, window, length, onesided=onesided)
 
