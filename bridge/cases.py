@@ -253,7 +253,7 @@ class Cases:
                 if model is engine.model:
                     raise
                 continue  # it runs elsewhere
-            for name, numbers in numbers_taken(inferred).items():
+            for name, numbers in numbers_taken(inferred, model.params).items():
                 name = own.get(name, name)
                 found[name] = found[name].both(numbers) if name in found else numbers
         return found

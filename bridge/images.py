@@ -19,11 +19,11 @@ from hybrid.formats.images import FORMATS, decode
 from hybrid.ir.graph import Entry
 from hybrid.ops.resample import AREA, LINEAR, resize
 
-from .domains import PIXELS, expected
 from .inputs import Feeds, as_specs
 from .models import BadInput, Model, names_to_fill, specs_of_onnx
 from .paths import no_file
 from .pipeline.preprocess import taken_by, takes_pixels
+from .stems import PIXELS, expected
 
 MOST_SETS = 8
 """Batches that are made of a folder; what is left of it is left out."""
@@ -151,10 +151,10 @@ def _numbers(model: Model, name: str, spec: Spec, ranges: Mapping[str, tuple[flo
     if spec.dtype is not None and not is_float(spec.dtype):
         return PIXELS
     try:
-        graph = model.native.graph
+        native = model.native
     except (MXNetError, ConversionError):
         return None
-    return None if graph is None else expected(graph).get(name)
+    return None if native.graph is None else expected(native.graph, native.params).get(name)
 
 
 def _batches(

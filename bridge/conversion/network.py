@@ -334,7 +334,7 @@ def _with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
 def _ids_as_floats(model: Model, specs: Mapping[str, Spec], given: Mapping[str, Spec]) -> list[str]:
     """Words for inputs that only pick rows of tables, and are floats because nobody said what they are."""
     try:
-        taken = numbers_taken(model.infer(specs))
+        taken = numbers_taken(model.infer(specs), model.params)
     except MXNetError:
         return []
     return [
