@@ -21,7 +21,7 @@ from hybrid.ops.resample import AREA, LINEAR, resize
 
 from .inputs import Feeds, as_specs
 from .models import BadInput, Model, names_to_fill, specs_of_onnx
-from .paths import no_file
+from .paths import files_of, no_file
 from .pipeline.preprocess import taken_by, takes_pixels
 from .stems import PIXELS, expected
 
@@ -131,7 +131,7 @@ def picture_files(path: Path, nested: bool = False) -> list[Path]:
     if path.is_dir():
         found = _pictures_in(path)
         if not found and nested:
-            found = [f for folder in sorted(p for p in path.iterdir() if p.is_dir()) for f in _pictures_in(folder)]
+            found = [f for folder in (p for p in files_of(path) if p.is_dir()) for f in _pictures_in(folder)]
         if not found:
             raise BadInput(f"{path}: a folder without pictures; wanted some of {', '.join(FORMATS)}")
         return found
@@ -141,7 +141,7 @@ def picture_files(path: Path, nested: bool = False) -> list[Path]:
 
 
 def _pictures_in(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.iterdir() if p.suffix.lower() in FORMATS and p.is_file())
+    return [p for p in files_of(folder) if p.suffix.lower() in FORMATS and p.is_file()]
 
 
 def _numbers(model: Model, name: str, spec: Spec, ranges: Mapping[str, tuple[float, float]]) -> Domain | None:

@@ -417,8 +417,9 @@ def again_done(model: Model, name: str, wanted: Preprocess) -> str:
     """Words for steps that do what the network does to its input by itself; empty where none does.
 
     By itself: constants that are subtracted and multiplied with first, however that is written (bridge/stems.py), or a BatchNorm
-    that has seen such numbers in training. A step does it again where what comes out of it for bytes is not what the network expects: an eighth as wide, or around another
-    center where the network subtracts one. So (x - mean) here and * 0.017 there is not twice."""
+    that has seen such numbers in training. A step does it again where what comes out of it for bytes is not what the network
+    expects: an eighth as wide, or around another center where the network subtracts one. So (x - mean) here and * 0.017 there is
+    not twice."""
     asked = [step for step in ("unit", "mean", "scale", "std") if getattr(wanted, step) not in (None, False)]
     own = _own_scaling(model, name) if asked else None
     if own is None:
