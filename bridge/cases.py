@@ -469,5 +469,9 @@ def pair_outputs(first: Sequence[str], second: Sequence[str]) -> list[tuple[str,
     if set(first) == set(second):
         return [(n, n) for n in first]
     if len(first) != len(second):
-        raise BadInput(f"got {len(first)} outputs ({', '.join(first)}) against {len(second)} ({', '.join(second)})")
+        said = f"got {len(first)} outputs ({', '.join(first)}) against {len(second)} ({', '.join(second)})"
+        both = [n for n in first if n in second]
+        if both:  # a file that was made with --outputs, beside the whole network
+            said += f"; compare those that both have: --outputs {','.join(both)} (outputs={both!r})"
+        raise BadInput(said)
     return list(zip(first, second))

@@ -21,7 +21,7 @@ from hybrid.ops.resample import AREA, LINEAR, resize
 
 from .inputs import Feeds, as_specs
 from .models import BadInput, Model, names_to_fill, specs_of_onnx
-from .paths import files_of, no_file
+from .paths import files_of, listed, no_file
 from .pipeline.preprocess import taken_by, takes_pixels
 from .stems import PIXELS, expected
 
@@ -174,17 +174,24 @@ def _batches(
     count = count if most is None else min(most, count)
     chosen = [files[i % len(files)] for i in range(count * batch)]
     pictures: list[np.ndarray] = []
+    resized: dict[str, None] = {}
     for file in dict.fromkeys(chosen):
         pixels = _pixels(file, 1 if channels == 3 else 0)
         high, wide = high or pixels.shape[0], wide or pixels.shape[1]
+        if pixels.shape[:2] != (high, wide):
+            resized[f"{pixels.shape[0]}x{pixels.shape[1]}"] = None
         pictures.append(_as_numbers(_resized(pixels, high, wide), numbers, spec.dtype or np.dtype(np.float32)))
     by_file = dict(zip(dict.fromkeys(chosen), pictures))
+    said = f", resized from {listed(resized, 3)} to {high}x{wide} (height x width)" if resized else ""
     out = []
     for start in range(0, len(chosen), batch):
         used = chosen[start : start + batch]
         array = np.stack([by_file[f] for f in used])
         out.append(
-            (np.ascontiguousarray(array.transpose(0, 3, 1, 2)) if layout == "NCHW" else array, _told(used, numbers))
+            (
+                np.ascontiguousarray(array.transpose(0, 3, 1, 2)) if layout == "NCHW" else array,
+                _told(used, numbers) + said,
+            )
         )
     return out
 
