@@ -1,4 +1,4 @@
-"""A network that gives a class for each pixel, as SageMaker's semantic segmentation: names, shares, class maps, what was compared."""
+"""A network that gives a class for each pixel, as in SageMaker: names, shares, class maps, what was compared."""
 
 from __future__ import annotations
 
