@@ -76,7 +76,7 @@ def of_a_system(name: str) -> bool:
 
 
 def files_of(folder: Path, pattern: str = "*", deep: bool = False) -> list[Path]:
-    """What is in a folder, and with deep in those within, by name, without what operating systems put there."""
+    """Files and folders in a folder, and with deep in those within, by name, without what operating systems put there."""
     found = (folder.rglob if deep else folder.glob)(pattern)
     return sorted(p for p in found if not of_a_system(p.relative_to(folder).as_posix()))
 

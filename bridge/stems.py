@@ -1,4 +1,4 @@
-"""What a network's first operators make of an input before anything else reads it: x * factor + shift, for each channel.
+"""Outcome of a network's first operators for an input, before anything else reads it: x * factor + shift, for each channel.
 
 Followed are operators that pass values on, in any order, and whatever turns out to be linear in x when it is tried with numbers:
 so scalars, constants on either side (also where operators that pass values on lie around them, or arithmetic between constants)
@@ -21,7 +21,7 @@ from hybrid.ops.elementwise import Elementwise
 
 PIXELS = Domain(0, 255)
 MIDDLE = (64.0, 192.0)
-"""Where the middle of pixels lies: a constant out of it, taken from numbers that are about to be read, is the mean of pixels."""
+"""Bounds of the middle of pixels: a constant inside, taken from numbers that are about to be read, is the mean of pixels."""
 SMALL = 3.2
 """The largest number that pixels become by their mean and deviation."""
 TWICE = 16
@@ -70,7 +70,7 @@ class Stem(NamedTuple):
     shift: np.ndarray
     factor: np.ndarray
     seen: Seen | None = None
-    """What a BatchNorm that reads the outcome has seen, where it was larger numbers than networks take."""
+    """Numbers that a BatchNorm which reads the outcome has seen, where these were larger numbers than networks take."""
 
     @property
     def centered(self) -> bool:
@@ -103,7 +103,7 @@ class Stem(NamedTuple):
         return PIXELS if near else Domain(low, high)
 
     def words(self, name: str) -> str:
-        """What it makes of an input, as ``(name - 127.5) * 0.0078125``."""
+        """Its outcome in words, as ``(name - 127.5) * 0.0078125``."""
         if self.seen is not None:
             return f"{self.seen.name} does by moving_mean and moving_var"
         centers = -self.shift / self.factor
@@ -196,7 +196,7 @@ def stem_of(known: Known, variable: Node) -> Stem | None:
 
 
 def _behind(node: Node, read: Mapping[int, tuple[int, int]], lines: Mapping[int, Line], known: Known) -> Line | None:
-    """What a node gives for inputs that are lines; None where that is none."""
+    """Outcome of a node for inputs that are lines; None where that is none."""
     op = node.op
     assert op is not None
     if op.name in JOINS:
@@ -259,7 +259,7 @@ def _tried(node: Node, place: int, held: Mapping[int, np.ndarray], image: bool) 
 
 
 def _seen(node: Node, params: Mapping[str, np.ndarray]) -> Seen | None:
-    """What a BatchNorm has seen, of each channel, where it was larger numbers than networks take."""
+    """Numbers that a BatchNorm has seen, of each channel, where these were larger numbers than networks take."""
     assert node.op is not None
     held = dict(zip(node.op.input_names(), (params.get(e.node.name) for e in node.inputs)))
     mean, variance = held.get("moving_mean"), held.get("moving_var")

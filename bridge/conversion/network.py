@@ -317,7 +317,7 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
 
 
 STEPS = (2, 4, 8, 16, 32, 64, 128)
-"""What sizes may have to be multiples of, where a network halves them and doubles them again."""
+"""Numbers of which sizes may have to be multiples, where a network halves them and doubles them again."""
 TRIED = 4
 """Multiples that are tried, by inference alone, before it is said that they do."""
 

@@ -33,7 +33,7 @@ SHOWN = 5
 SUFFIXES = ("", ".txt", ".json", ".csv", ".tsv", ".names", ".labels", ".classes", ".list", ".lst")
 """Ends of names of files that are taken for names of classes: of a program any line would be a class."""
 UNLABELLED = "255"
-"""What pixels of no class are in SageMaker's label pictures."""
+"""The number of pixels of no class in SageMaker's label pictures."""
 CODE = re.compile(r"#!|def \w+\(|from [\w.]+ import |import \w+( as \w+)?$|#include\b")
 """Beginnings of lines that a program has, and no name of a class."""
 

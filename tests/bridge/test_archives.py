@@ -231,7 +231,7 @@ def test_two_members_of_one_name(tmp_path: Path) -> None:
 
 
 FORKS = b"\0\5\x16\7\0\2\0\0Mac OS X        "
-"""How AppleDouble begins."""
+"""The beginning of an AppleDouble file."""
 
 
 @pytest.mark.parametrize("name", ["m.tar.gz", "m.zip", "folder"])

@@ -1,4 +1,4 @@
-"""What a network makes of pictures by itself, however it is written: so it is not done twice, and pixels are drawn for it."""
+"""Steps by which a network scales pictures itself, however they are written: not done twice, and pixels are drawn for it."""
 
 from __future__ import annotations
 
