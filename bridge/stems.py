@@ -232,7 +232,10 @@ def _broadcasts(node: Node) -> bool:
 def _tried(node: Node, place: int, held: Mapping[int, np.ndarray], image: bool) -> Line | None:
     """The line that a node is in one input, by what it gives for numbers; None where it gives no line."""
     assert node.op is not None
-    shape = np.broadcast_shapes(*(v.shape for v in held.values())) if held else (1,)
+    try:
+        shape = np.broadcast_shapes(*(v.shape for v in held.values())) if held else (1,)
+    except ValueError:
+        return None
     if image:
         shape = (
             (1, 1, 3) if node.op.name.endswith("to_tensor") else (max(1, np.size(getattr(node.op, "mean", 1))), 1, 1)

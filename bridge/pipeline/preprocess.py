@@ -445,7 +445,7 @@ def again_done(model: Model, name: str, wanted: Preprocess) -> str:
 
 
 def _own_scaling(model: Model, name: str) -> tuple[Stem, float, float] | None:
-    """The steps by which the network makes small numbers by itself, and of which; None where it makes none, or they are not known."""
+    """Steps by which the network makes small numbers by itself, and of which; None where it makes none, or they are not known."""
     assert model.graph is not None
     variable = next(n for n in model.graph.variables() if n.name == name)
     stem = stem_of(Known(model.graph, model.params), variable)

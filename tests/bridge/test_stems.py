@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,6 +49,13 @@ FORMS: dict[str, Callable[..., mx.sym.Symbol]] = {
 }  # fmt: skip
 
 
+NUMPY: dict[str, Callable[..., mx.sym.Symbol]] = {
+    "constants": lambda x, c, d: (x - c) / d,
+    "scalars": lambda x, c, d: x / 127.5 - 1,
+    "other side": lambda x, c, d: -(c - x) * 0.017,
+}
+
+
 def made(form: Callable[..., mx.sym.Symbol]) -> bridge.Model:
     x = S.var("x")
     net = S.Flatten(form(x, S.var("c"), S.var("d"), S.var("row")))
@@ -60,6 +68,21 @@ def test_pixels_are_expected_however_a_network_scales_them(form: Callable[..., m
     model = made(form)
     assert model.graph is not None
     assert expected(model.graph, model.params)["x"] == PIXELS
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_pixels_are_expected_by_the_file_as_well(form: Callable[..., mx.sym.Symbol], tmp_path: Path) -> None:
+    """ONNX operators, with constants that the conversion folded."""
+    bridge.convert(made(form), inputs={"x": (1, 3, 6, 6)}, output=tmp_path / "m.onnx", verify=False)
+    native = bridge.open_model(tmp_path / "m.onnx").native
+    assert native.graph is not None
+    assert expected(native.graph, native.params)["x"] == PIXELS
+
+
+@pytest.mark.parametrize("form", NUMPY.values(), ids=NUMPY)
+def test_pixels_are_expected_by_numpy_networks(form: Callable[..., mx.sym.Symbol]) -> None:
+    x, c, d = (S.var(n).as_np_ndarray() for n in "xcd")
+    assert expected(form(x, c, d).graph, PARAMS)["x"] == PIXELS
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)

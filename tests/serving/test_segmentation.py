@@ -104,6 +104,21 @@ def test_run_prints_shares_and_from_which_size_a_picture_was_resized(network: Pa
     assert "resized" not in found["pictures"]["data"]
 
 
+def test_the_handler_of_sagemaker_gives_the_class_of_each_pixel_as_a_picture(network: Path, tmp_path: Path) -> None:
+    pictures = bridge.Preprocess(layout="NHWC", uint8=True)
+    told = {"inputs": {"data": (1, *SIZE, 3)}, "preprocess": pictures, "verify": False}
+    bridge.deploy(network, "sagemaker", tmp_path / "m", **told)
+    code = (
+        "import sys; sys.path.insert(0, 'code'); import inference as i; m = i.model_fn('.'); "
+        f"p = i.predict_fn(i.input_fn(open({str(network / 'lot.png')!r}, 'rb').read(), 'image/png'), m); "
+        "body, kind = i.output_fn(p, 'image/png'); assert kind == 'image/png'; open('out.png', 'wb').write(body)"
+    )
+    found = ran(tmp_path / "m", code=code)
+    assert found.returncode == 0, found.stderr
+    classes = np.asarray(Image.open(tmp_path / "m" / "out.png"))
+    assert classes.shape == SIZE and np.bincount(classes.reshape(-1)).tolist() == [30, 12, 6]
+
+
 def test_classes_of_pixels_are_told_from_other_arrays() -> None:
     scores = np.random.default_rng(0).random((2, 3, 4, 5), np.float32)
     assert class_of_pixels(scores, 3) is not None and class_of_pixels(scores, 4) is None
