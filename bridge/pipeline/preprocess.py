@@ -398,11 +398,16 @@ def _channels_taken(model: Model, name: str) -> int | None:
 
 
 def _other_layout(model: Model, name: str, shape: Sequence[int], layout: str) -> list[str]:
-    """Words for a shape of the file's input that has its channels where another layout has them."""
+    """Words for a shape of the file's input that has its channels where another layout has them, or others than the network."""
     wanted = _channels_taken(model, name)
     got, other = shape[layout.index("C")], "NCHW" if layout == "NHWC" else "NHWC"
-    if wanted is None or got == wanted or shape[other.index("C")] != wanted:
+    if wanted is None or got == wanted or not isinstance(got, int):
         return []
+    if shape[other.index("C")] != wanted:
+        fitting = ",".join(str(wanted if axis == "C" else size) for axis, size in zip(layout, shape))
+        return [
+            f"{name} {show(tuple(shape))}: {got} channels, and the network takes {wanted}; try --input {name}:{fitting}"
+        ]
     turned = ",".join(str(shape[other.index(axis)]) for axis in layout)
     return [
         f"{name} {show(tuple(shape))}: the file takes {layout}, and so this has {got} channels, where the network takes {wanted}; "
