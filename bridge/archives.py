@@ -23,7 +23,7 @@ from typing import IO, Any
 from hybrid.core.memory_budget import afford
 from hybrid.formats.files import replacing
 
-from .paths import BadInput, listed, symbols_of
+from .paths import BadInput, files_of, listed, of_a_system, symbols_of
 
 MOST_MEMBERS = 10_000
 PIECE = 1 << 20
@@ -64,6 +64,8 @@ class Unpacked:
             raise
 
     def _is_wanted(self, name: str) -> bool:
+        if of_a_system(name):
+            return False
         if name.endswith(".py"):
             self.scripts.append(str(PurePosixPath(name)))
         return name.endswith(_WANTED)
@@ -98,7 +100,7 @@ class Unpacked:
     def model(self) -> Path:
         """The one symbol in it, or, where there is none, the one ONNX model. Raises BadInput, which says what there is instead."""
         symbols = symbols_of(self.folder, deep=True)
-        found = symbols or sorted(self.folder.rglob("*.onnx"))
+        found = symbols or files_of(self.folder, "*.onnx", deep=True)
         if len(found) == 1:
             return found[0]
         names = [p.relative_to(self.folder).as_posix() for p in found]
@@ -107,7 +109,7 @@ class Unpacked:
             raise BadInput(
                 f"{self.path}: holds {len(found)} {what} ({listed(names)}); unpack it and give the one you mean"
             )
-        others = sorted(p.relative_to(self.folder).as_posix() for p in self.folder.rglob("*") if p.is_file())
+        others = [p.relative_to(self.folder).as_posix() for p in files_of(self.folder, deep=True) if p.is_file()]
         what = f"holds {listed(others)}" if others else "holds no .json and no .params file"
         raise BadInput(
             f"{self.path}: {what}, wanted a -symbol.json file with its .params (as hybridize and export write them), or an ONNX "

@@ -261,7 +261,7 @@ class Cases:
                 if model is engine.model:
                     raise
                 continue  # it runs elsewhere
-            for name, numbers in numbers_taken(inferred).items():
+            for name, numbers in numbers_taken(inferred, model.params).items():
                 name = own.get(name, name)
                 found[name] = found[name].both(numbers) if name in found else numbers
         return found
@@ -292,11 +292,11 @@ class Cases:
             milder=None if milder is None else functools.partial(self.case, seed, milder),
         )
 
-    def of_other_sizes(self, leading: bool) -> Cases | None:
+    def of_other_sizes(self, leading: bool, odd: bool = False) -> Cases | None:
         """The same of another batch (leading), or of other sizes of every axis that both leave open; None where there is none.
 
-        The axes of one name keep one size."""
-        specs = self._other_sizes(leading)
+        The axes of one name keep one size. odd: behind the first axis odd ones where the given are even."""
+        specs = self._other_sizes(leading, odd)
         if specs is None:
             return None
         try:
@@ -311,7 +311,7 @@ class Cases:
             return None
         return made
 
-    def _other_sizes(self, leading: bool) -> dict[str, Spec] | None:
+    def _other_sizes(self, leading: bool, odd: bool) -> dict[str, Spec] | None:
         batch = next((s.shape[0] for s in self.wanted.values() if s.shape), None)
         sizes: dict[Any, int] = {}
         out = {}
@@ -324,7 +324,8 @@ class Cases:
                     shape.append(size)
                 else:
                     key = (label, size) if label else "leading" if not axis else (name, axis)
-                    shape.append(sizes.setdefault(key, size * 2 if axis else size + 1))
+                    other = size * 2 + (odd and size % 2 == 0)
+                    shape.append(sizes.setdefault(key, other if axis else size + 1))
             out[name] = Spec(tuple(shape), spec.dtype)
         return out if sizes else None
 
@@ -390,8 +391,9 @@ def make_cases(
 
 
 def another_size(cases: Cases, seed: int, seen: dict[str, Seen]) -> list[Case]:
-    """A case of another size of all axes that both sides leave open; it gives way to one of another batch alone."""
-    found = [c for c in map(cases.of_other_sizes, (False, True)) if c is not None]
+    """A case of another size of all axes that both sides leave open, odd ones first; it gives way to one of another batch alone."""
+    ways = ((False, True), (False, False), (True, False))
+    found = [c for c in (cases.of_other_sizes(*way) for way in ways) if c is not None]
     return [_made_up(found, seed, seen)] if found else []
 
 
@@ -477,5 +479,9 @@ def pair_outputs(first: Sequence[str], second: Sequence[str]) -> list[tuple[str,
     if set(first) == set(second):
         return [(n, n) for n in first]
     if len(first) != len(second):
-        raise BadInput(f"got {len(first)} outputs ({', '.join(first)}) against {len(second)} ({', '.join(second)})")
+        said = f"got {len(first)} outputs ({', '.join(first)}) against {len(second)} ({', '.join(second)})"
+        both = [n for n in first if n in second]
+        if both:  # a file that was made with --outputs, beside the whole network
+            said += f"; compare those that both have: --outputs {','.join(both)} (outputs={both!r})"
+        raise BadInput(said)
     return list(zip(first, second))

@@ -143,7 +143,7 @@ def compile(
         name, spec = variable.name, wanted.get(variable.name)
         if spec is not None and spec.dtype is None:
             wanted[name] = spec._replace(dtype=inferred.spec(Entry(variable)).dtype)
-    known = numbers_taken(inferred)
+    known = numbers_taken(inferred, opened.native.params)
     asked = {n: Domain(*ends) for n, ends in (ranges or {}).items()}
     feeds = {**draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed, asked=asked), **arrays}
     complete = native.complete(feeds)

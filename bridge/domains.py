@@ -9,9 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from hybrid.core.op import Domain
-from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.graph import Entry, Node
 from hybrid.ir.infer import Inference
 from hybrid.ir.strict import is_strict
+
+from .stems import JOINS, expected
 
 
 class Taken(NamedTuple):
@@ -43,12 +45,9 @@ class Taken(NamedTuple):
         )
 
 
-JOINS = ("Concat", "stack", "_npi_concatenate", "_npi_stack")
-"""Operators that put values of all their inputs into one array."""
-
-
-def numbers_taken(inference: Inference) -> dict[str, Taken]:
-    """By name of a graph's variables, from the operators that read them, also through operators that only move values."""
+def numbers_taken(inference: Inference, params: Mapping[str, np.ndarray] | None = None) -> dict[str, Taken]:
+    """By name of a graph's variables, from the operators that read them, also through operators that only move values. params:
+    by which the first operators may scale an input."""
     graph = inference.graph
     found: dict[tuple[int, int], Taken] = {}
     for node in reversed(graph.nodes):  # readers before what they read
@@ -70,7 +69,7 @@ def numbers_taken(inference: Inference) -> dict[str, Taken]:
                 key = (id(entry.node), entry.index)
                 have = found.get(key)
                 found[key] = own if have is None else have.both(own)
-    first, readers = expected(graph), graph.uses()
+    first, readers = expected(graph, params), graph.uses()
     out: dict[str, Taken] = {}
     for node in graph.variables():
         own = found.get((id(node), 0), Taken())._replace(expected=first.get(node.name))
@@ -107,56 +106,6 @@ def _limits(node: Node) -> tuple[float, float] | None:
         return None
     low, high = found
     return None if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)) else (low, high)
-
-
-STEM = ("_copy", "identity", "Cast", "BlockGrad", "_minus_scalar", "_plus_scalar", "_mul_scalar", "_div_scalar")
-"""Operators by which networks bring pixels to small numbers."""
-PIXELS = Domain(0, 255)
-
-
-class Stem(NamedTuple):
-    """Outcome of a graph's first operators for an input x: x * factor + shift."""
-
-    shift: float
-    factor: float
-    last: Node
-    """The last of them."""
-
-    @property
-    def expects(self) -> Domain | None:
-        """Numbers that come out of it as small ones, about from -1 to 1; None where it does not make small ones of larger ones."""
-        if not 0 < abs(self.factor) < 0.5:
-            return None
-        low, high = sorted(((-1 - self.shift) / self.factor, (1 - self.shift) / self.factor))
-        if self.shift == 0:
-            low, high = 0.0, max(-low, high)
-        near = abs(low - PIXELS.low) < 4 and abs(high - PIXELS.high) < 4
-        return PIXELS if near else Domain(low, high)
-
-
-def stem_of(readers: Mapping[tuple[int, int], Sequence[tuple[Node, int]]], variable: Node) -> Stem:
-    """Outcome of a graph's first operators for a variable that nothing else reads. readers: as Graph.uses tells them."""
-    node, shift, factor = variable, 0.0, 1.0
-    while True:
-        following = readers.get((id(node), 0), ())
-        if len(following) != 1 or following[0][0].op is None or following[0][0].op.name not in STEM:
-            return Stem(shift, factor, node)
-        node = following[0][0]
-        assert node.op is not None
-        scalar = float(getattr(node.op, "scalar", 0.0))
-        if node.op.name in ("_minus_scalar", "_plus_scalar"):
-            shift += scalar if node.op.name == "_plus_scalar" else -scalar
-        elif scalar and node.op.name in ("_mul_scalar", "_div_scalar"):
-            by = scalar if node.op.name == "_mul_scalar" else 1 / scalar
-            shift, factor = shift * by, factor * by
-
-
-def expected(graph: Graph) -> dict[str, Domain]:
-    """Numbers that inputs hold by what the graph's first operators make of them: (x - 127.5) / 128 expects pixels. Those that
-    nothing scales are left out."""
-    readers = graph.uses()
-    found = {v.name: stem_of(readers, v).expects for v in graph.variables()}
-    return {name: domain for name, domain in found.items() if domain is not None}
 
 
 BLOCKING = 100

@@ -31,7 +31,7 @@ from .layers import without_rounding
 from .models import BadInput, Model, names_to_fill
 from .movement import ranked_otherwise, with_movement
 from .recorded import RecordedRun, Recording, feeds_of, hashes
-from .result import Case, Divergence, Layer, Progress, Verdict, VerifyResult
+from .result import RECORDED, Case, Divergence, Layer, Progress, Verdict, VerifyResult
 from .scripts.plain_draws import MADE_UP
 
 FUSED = (Activation, LeakyReLU, Clip, BatchNorm)
@@ -40,8 +40,6 @@ ROUNDING = "rounding"
 """Settles outputs that rounding alone decides."""
 VERDICTS = ("equivalent", "says little", "not equivalent")
 """Verdicts from the best to the worst."""
-RECORDED = {side: f" ({side} model, recorded)" for side in ("first", "second")}
-"""Ends of the names of outputs that are held to a recording where two models are compared as well, by side."""
 
 
 def with_inputs(
@@ -282,7 +280,8 @@ def hold_against(
         if len(heads) < len(recorded) and not layers:
             tell("comparing what is inside")
             layers = _inside(each, engine, case, {b for _, b in pairs}, tolerance)
-            inside = _told_inside(layers, len(recorded) - len(pairs), who)
+            inner = {*each.outputs} - {n for n, _ in pairs} - {*case.feeds}
+            inside = _told_inside(layers, len(inner), who) if inner else ""
         held.append((case, each))
         run = {"shapes": case.shapes, "seed": None, "kind": case.kind, "inputs": case.described()}
         runs.append({**run, "differences": [d.as_dict() for d in differences]})
@@ -456,6 +455,8 @@ def _pair(
 
 def _told_inside(layers: Sequence[Layer], recorded: int, who: str) -> str:
     """A sentence for recorded tensors inside: how many there are, and how many agree. recorded: how many, beside the outputs."""
+    if not layers:  # nothing that could disagree
+        return f"of other tensors in the recording ({recorded}) {who} has none by its name: the outputs alone were compared"
     off = [x for x in layers if x.accumulated is not None and not x.accumulated.equal]
     wrong = [x for x in off if x.local is not None and not x.local.equal]
     said = f"{len(layers)} of {recorded} tensors inside that were recorded are in {who} too: {len(layers) - len(off)} agree"
@@ -614,6 +615,7 @@ def with_recording(
         differences=(*pair.differences, *held),
         run_of=run_of,
         recorded=tuple(words for r in sides.values() for words in r.recorded),
+        recording=recording.label,
         little=tuple(dict.fromkeys((*pair.little, *(words for r in sides.values() for words in r.little)))),
         warnings=tuple(
             dict.fromkeys((*notes, *pair.warnings, *(words for r in sides.values() for words in r.warnings)))

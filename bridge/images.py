@@ -19,11 +19,11 @@ from hybrid.formats.images import FORMATS, decode
 from hybrid.ir.graph import Entry
 from hybrid.ops.resample import AREA, LINEAR, resize
 
-from .domains import PIXELS, expected
 from .inputs import Feeds, as_specs
 from .models import BadInput, Model, names_to_fill, specs_of_onnx
-from .paths import no_file
+from .paths import files_of, listed, no_file
 from .pipeline.preprocess import taken_by, takes_pixels
+from .stems import PIXELS, expected
 
 MOST_SETS = 8
 """Batches that are made of a folder; what is left of it is left out."""
@@ -131,7 +131,7 @@ def picture_files(path: Path, nested: bool = False) -> list[Path]:
     if path.is_dir():
         found = _pictures_in(path)
         if not found and nested:
-            found = [f for folder in sorted(p for p in path.iterdir() if p.is_dir()) for f in _pictures_in(folder)]
+            found = [f for folder in (p for p in files_of(path) if p.is_dir()) for f in _pictures_in(folder)]
         if not found:
             raise BadInput(f"{path}: a folder without pictures; wanted some of {', '.join(FORMATS)}")
         return found
@@ -141,7 +141,7 @@ def picture_files(path: Path, nested: bool = False) -> list[Path]:
 
 
 def _pictures_in(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.iterdir() if p.suffix.lower() in FORMATS and p.is_file())
+    return [p for p in files_of(folder) if p.suffix.lower() in FORMATS and p.is_file()]
 
 
 def _numbers(model: Model, name: str, spec: Spec, ranges: Mapping[str, tuple[float, float]]) -> Domain | None:
@@ -151,10 +151,10 @@ def _numbers(model: Model, name: str, spec: Spec, ranges: Mapping[str, tuple[flo
     if spec.dtype is not None and not is_float(spec.dtype):
         return PIXELS
     try:
-        graph = model.native.graph
+        native = model.native
     except (MXNetError, ConversionError):
         return None
-    return None if graph is None else expected(graph).get(name)
+    return None if native.graph is None else expected(native.graph, native.params).get(name)
 
 
 def _batches(
@@ -174,17 +174,24 @@ def _batches(
     count = count if most is None else min(most, count)
     chosen = [files[i % len(files)] for i in range(count * batch)]
     pictures: list[np.ndarray] = []
+    resized: dict[str, None] = {}
     for file in dict.fromkeys(chosen):
         pixels = _pixels(file, 1 if channels == 3 else 0)
         high, wide = high or pixels.shape[0], wide or pixels.shape[1]
+        if pixels.shape[:2] != (high, wide):
+            resized[f"{pixels.shape[0]}x{pixels.shape[1]}"] = None
         pictures.append(_as_numbers(_resized(pixels, high, wide), numbers, spec.dtype or np.dtype(np.float32)))
     by_file = dict(zip(dict.fromkeys(chosen), pictures))
+    said = f", resized from {listed(resized, 3)} to {high}x{wide} (height x width)" if resized else ""
     out = []
     for start in range(0, len(chosen), batch):
         used = chosen[start : start + batch]
         array = np.stack([by_file[f] for f in used])
         out.append(
-            (np.ascontiguousarray(array.transpose(0, 3, 1, 2)) if layout == "NCHW" else array, _told(used, numbers))
+            (
+                np.ascontiguousarray(array.transpose(0, 3, 1, 2)) if layout == "NCHW" else array,
+                _told(used, numbers) + said,
+            )
         )
     return out
 

@@ -22,7 +22,7 @@ from hybrid.formats.npz import LONGEST_HEADER, npy_header
 
 from .archives import DEFLATED_AT_MOST
 from .models import BadInput, Model, names_to_fill
-from .paths import no_file
+from .paths import no_file, of_a_system
 
 Inputs = Mapping[str, Any]
 Given = Inputs | str | os.PathLike[str]
@@ -222,7 +222,9 @@ def _arrays(path: Path, names: Sequence[str], without: Sequence[str]) -> dict[st
             with zipfile.ZipFile(file) as archive:
                 if not archive.namelist():
                     raise BadInput(f"{path}: holds no arrays; wanted {', '.join(names)}")
-                entries = {e.filename.removesuffix(".npy"): e for e in _whole(archive, path)}
+                entries = {
+                    e.filename.removesuffix(".npy"): e for e in _whole(archive, path) if not of_a_system(e.filename)
+                }
                 return {name: _member(archive, e, path) for name, e in entries.items() if name not in without}
     except BadInput:
         raise

@@ -40,7 +40,18 @@ from hybrid.passes.strip_labels import label_names, strip_labels
 from .archives import Unpacked, is_archive, sizes_beside
 from .cut import cut_at
 from .heads import without_training_heads
-from .paths import BadInput, file_of, is_onnx_file, listed, name_of, names_in, newest_params, symbol_files, symbols_of
+from .paths import (
+    BadInput,
+    file_of,
+    files_of,
+    is_onnx_file,
+    listed,
+    name_of,
+    names_in,
+    newest_params,
+    symbol_files,
+    symbols_of,
+)
 from .structural import is_structural, match
 
 
@@ -486,7 +497,7 @@ def _from_archive(path: Path, params: Any, foreign: bool) -> Model:
             model = ONNX.load(inside, params)
             return replace(model, name=name or model.name, archive=archive, notes=(*model.notes, *archive.notes))
         if params is None:
-            alone = sorted(inside.parent.glob("*.params"))
+            alone = files_of(inside.parent, "*.params")
             params = newest_params(inside) or (alone[0] if len(alone) == 1 else None)
         model = SYMBOL.load(inside, params, foreign)
     except (BadInput, MXNetError) as error:

@@ -68,9 +68,22 @@ def listed(names: Iterable[str], most: int = SHOWN) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def of_a_system(name: str) -> bool:
+    """True for the path of a file, in a folder or an archive, that an operating system put there by itself: macOS packs one that
+    begins with ``._`` for each file, or all in ``__MACOSX``, and leaves ``.DS_Store``; Windows leaves two more. None is a model."""
+    parts = name.replace("\\", "/").split("/")
+    return "__MACOSX" in parts or parts[-1].startswith("._") or parts[-1] in (".DS_Store", "Thumbs.db", "desktop.ini")
+
+
+def files_of(folder: Path, pattern: str = "*", deep: bool = False) -> list[Path]:
+    """Files and folders in a folder, and with deep in those within, by name, without what operating systems put there."""
+    found = (folder.rglob if deep else folder.glob)(pattern)
+    return sorted(p for p in found if not of_a_system(p.relative_to(folder).as_posix()))
+
+
 def symbols_of(folder: Path, deep: bool = False) -> list[Path]:
     """The symbols in a folder, and with deep in those within."""
-    return sorted((folder.rglob if deep else folder.glob)("*-symbol.json"))
+    return files_of(folder, "*-symbol.json", deep)
 
 
 def one_or_more(given: Any) -> list[Any]:
@@ -157,7 +170,7 @@ def _version_in(folder: Path) -> Path | None:
 def _file_in(folder: Path) -> Path:
     """The one model in a folder, which may be a repository of Triton or a model in one. Raises BadInput, naming those that there
     are."""
-    found = symbols_of(folder) or sorted(folder.glob("*.onnx"))
+    found = symbols_of(folder) or files_of(folder, "*.onnx")
     if len(found) == 1:
         return found[0]
     kind = "-symbol.json files" if not found or found[0].suffix == ".json" else ".onnx files"
@@ -165,7 +178,7 @@ def _file_in(folder: Path) -> Path:
         raise BadInput(
             f"{folder}: a folder with {len(found)} {kind} ({listed(p.name for p in found)}); name the one you mean"
         )
-    served = {p.name: _version_in(p) for p in sorted(folder.iterdir()) if p.is_dir() and os.access(p, os.R_OK)}
+    served = {p.name: _version_in(p) for p in files_of(folder) if p.is_dir() and os.access(p, os.R_OK)}
     models = {folder.name: _version_in(folder)}
     models = {n: p for n, p in (models if any(models.values()) else served).items() if p is not None}
     if len(models) == 1:

@@ -33,6 +33,7 @@ from .engines import Arrays, Engine, engine_for
 from .inputs import Feeds, Inputs, as_specs, load_feeds, save_arrays, sources_of
 from .job import check_target
 from .models import BadInput, Model, described, names_to_fill, open_model
+from .paths import files_of
 from .printable import printable
 from .result import Case
 from .run import run
@@ -265,7 +266,7 @@ def feeds_of(given: Any, model: Model) -> list[dict[str, Any]]:
     if isinstance(given, str | os.PathLike):
         path = Path(given)
         if path.is_dir():
-            files = sorted(p for p in path.iterdir() if p.suffix in (".npz", ".npy"))
+            files = [p for p in files_of(path) if p.suffix in (".npz", ".npy")]
             if not files:
                 raise BadInput(f"{path}: a folder without .npz or .npy files, wanted one set of inputs a file")
             return [each for file in files for each in feeds_of(file, model)]

@@ -19,7 +19,7 @@ from .convert import ConvertResult
 from .faces import data, html, markdown
 from .faces.blocks import TONES, Block, Brief, Column, Facts, Grid, Line, Page
 from .faces.text import PLAIN, render
-from .faces.words import basis, shape, spec
+from .faces.words import basis, beside, shape, spec
 from .fallbacks import FallbackCount
 from .importing import ImportResult
 from .inspect import InspectResult, NodesResult, OperatorsResult
@@ -93,7 +93,8 @@ def _compared(result: ConvertResult) -> list[Block]:
         return []
     accuracy = getattr(result, "accuracy", None)
     before = "" if accuracy is None else f"before it became {accuracy.precision}: "
-    return [Line(f"{before}{basis(result.verification, result.inputs)}")]
+    recorded = beside(result.verification)
+    return [Line(f"{before}{basis(result.verification, result.inputs)}"), *([Line(recorded)] if recorded else [])]
 
 
 def _rewritten(result: ConvertResult) -> str:
@@ -234,9 +235,10 @@ def deploy_table(result: DeployResult) -> Page:
     rows += [(f"output {n}", spec(s)) for n, s in result.outputs.items()]
     rows += _classes(result.classes)
     rows += [("file", f) for f in result.files] + [("next", result.start)]
+    compared = [] if result.conversion is None else _compared(result.conversion)
     tone = TONES.get(result.verdict, "strong")
     last = Line(f"{result.verdict}: {result.name} is ready for {result.to} in {result.place}", tone)
-    return Page(result.name, (Facts(rows), *_notes(result.warnings), last), result.verdict, tone)
+    return Page(result.name, (Facts(rows), *compared, *_notes(result.warnings), last), result.verdict, tone)
 
 
 def deploy_page(result: DeployResult) -> Page:
@@ -443,10 +445,11 @@ def arrays(
     cost: PrecisionReport | None = None,
     labels: Sequence[str] = (),
     rows_of: Sequence[str] = (),
+    pictures: Mapping[str, str] | None = None,
 ) -> Page:
     """Outputs of a run by name, shape and range, the names of their classes (of those in rows_of, the detections), and what a
-    precision costs."""
-    rows = []
+    precision costs. pictures: what was read for inputs, and how, in words."""
+    rows = [(f"input {printable(name)}", printable(text)) for name, text in (pictures or {}).items()]
     for name, value in results.items():
         span = f", {value.min():.6g} to {value.max():.6g}" if value.size and value.dtype.kind in "fiu" else ""
         rows.append((printable(name), f"{value.dtype} {' x '.join(map(str, value.shape)) or 'scalar'}{span}"))

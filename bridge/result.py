@@ -23,6 +23,10 @@ GROWN = "grown rounding"
 Verdict = Literal["equivalent", "says little", "not equivalent"]
 
 
+RECORDED = {side: f" ({side} model, recorded)" for side in ("first", "second")}
+"""Ends of the names of outputs that are held to a recording where two models are compared as well, by side."""
+
+
 @dataclass(frozen=True)
 class Divergence:
     """The first tensor that differs beyond tolerance, and whether its own node is to blame.
@@ -144,6 +148,8 @@ class VerifyResult:
     """Number of tensors that were computed by both from the same values."""
     recorded: tuple[str, ...] = ()
     """Sentences for tensors inside that were recorded too: how many of them a model has, and how many agree."""
+    recording: str = ""
+    """Recorded outputs that both were held against as well, in differences that are named so; empty where there were none."""
     little: tuple[str, ...] = ()
     """Outputs whose agreement says little by itself, and why."""
     unreached: tuple[str, ...] = ()

@@ -452,16 +452,35 @@ def _behind(model: Model, key: tuple[int, int], wanted: Callable[[Model, Node], 
     """The first node that is wanted which an entry arrives at by way of operators that leave its shape as it is."""
     assert model.graph is not None
     readers = model.graph.uses()
-    todo = [key]
+    todo = [(key, False)]
     while todo:
-        for node, position in readers.get(todo.pop(0), ()):
-            if node.op is None or position:
+        key, padded = todo.pop(0)
+        for node, position in readers.get(key, ()):
+            if node.op is None or (position and not node.op.name.startswith("broadcast_")):
                 continue
-            if wanted(model, node):
+            if not position and wanted(model, node) and (not padded or node.op.name.startswith("Convolution")):
                 return node
-            if isinstance(node.op, Elementwise) or node.op.name.startswith("BatchNorm"):
-                todo.append((id(node), 0))
+            if isinstance(node.op, Elementwise) or node.op.name.startswith("BatchNorm") or _with_constant(model, node):
+                todo.append(((id(node), 0), padded))
+            elif node.op.name == "Pad" and not any(node.op.pad_width[:4]):  # of the sides, not of batch and channels
+                todo.append(((id(node), 0), True))
     return None
+
+
+def _with_constant(model: Model, node: Node) -> bool:
+    """True for arithmetic with a parameter for each channel, or one number for all: pictures less their mean."""
+    assert node.op is not None
+    if not node.op.name.startswith("broadcast_") or len(node.inputs) != 2:
+        return False
+    sides = [_held(model, e) for e in node.inputs]
+    return any(a is not None and sum(d > 1 for d in a.shape) <= 1 for a in sides)
+
+
+def _held(model: Model, entry: Entry) -> np.ndarray | None:
+    """The parameter that an entry holds, behind operators that pass it on."""
+    while entry.node.op is not None and isinstance(entry.node.op, Elementwise) and len(entry.node.inputs) == 1:
+        entry = entry.node.inputs[0]
+    return model.params.get(entry.node.name) if entry.node.op is None else None
 
 
 def _weight(model: Model, node: Node) -> tuple[int, ...] | None:

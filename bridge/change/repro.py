@@ -20,6 +20,7 @@ from ..cut import MADE
 from ..engines import GIVEN, Arrays, Engine, NativeEngine, OnnxEngine, Tensor
 from ..half import HalfEngine
 from ..models import BadInput, Model, SymbolFiles
+from ..paths import files_of
 from .piece import Limit, Outcome, Piece
 
 DATA = "test_data_set_0"
@@ -90,7 +91,7 @@ def check_folder(folder: Path) -> Path:
     """The folder, if nothing but such files is in it. Raises BadInput."""
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder}: got a file, wanted a folder; give another one")
-    foreign = sorted(p.name for p in folder.iterdir() if p.name not in OURS) if folder.is_dir() else []
+    foreign = sorted(p.name for p in files_of(folder) if p.name not in OURS) if folder.is_dir() else []
     if foreign:
         raise BadInput(
             f"{folder} holds other files ({', '.join(foreign[:3])}), which stay as they are; give an empty or a new folder"

@@ -160,8 +160,10 @@ def run(
         names = () if opened.proto is None else labels_of(opened.proto)
         rows = rows_of(opened)
         best = ranked(results, names, rows)
+        pictures = {n: feeds.sources[n] for n in feeds.sources} if image else {}
+        told |= {"pictures": pictures} if pictures else {}
         told |= {"ranked": [{"output": n, "text": text} for n, text in best]} if best else {}
-        print_result(told, as_json, lambda: report.arrays(results, cost, names, rows))
+        print_result(told, as_json, lambda: report.arrays(results, cost, names, rows, pictures))
 
 
 @grouped

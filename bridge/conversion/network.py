@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
 from ..inputs import Inputs, as_specs, further, in_old_names, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
-from ..paths import names_in, one_or_more
+from ..paths import listed, names_in, one_or_more
 from ..pipeline import detections
 from ..pipeline.labels import as_metadata, doubles
 from ..pipeline.postprocess import as_facts, postprocessed
@@ -299,18 +299,23 @@ class OtherSizes(NamedTuple):
 
 
 def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> OtherSizes:
-    """The same inputs with every dynamic axis at another size, see other_sizes; at the greatest that the model takes, or a smaller
-    one than is given, where it does not take so much: a table of positions ends somewhere.
+    """The same inputs with every dynamic axis at another size, see other_sizes, one up where that makes an odd one of an even one;
+    at the greatest that the model takes, or a smaller one than is given, where it does not take so much: a table of positions ends
+    somewhere.
 
     Raises MXNetError where no sizes are found that go together."""
     wanted = other_sizes(specs, dynamic)
-    try:
-        model.infer(wanted)
-        return OtherSizes(wanted)
-    except MXNetError as error:
-        first = error
     given = {label: specs[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
     sizes = {label: wanted[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+    leading = {axes.get(0) for axes in dynamic.values()}
+    odd = {label: sizes[label] + 1 for label, size in given.items() if label not in leading and size % 2 == 0}
+    if odd and not _refusal(model, specs, dynamic, sizes | odd):
+        return OtherSizes(_at(specs, dynamic, sizes | odd))
+    try:
+        model.infer(wanted)
+        return OtherSizes(wanted, _multiples(model, specs, dynamic, given, odd))
+    except MXNetError as error:
+        first = error
     notes = []
     for label, size in given.items():
         reason = _refusal(model, specs, dynamic, given | {label: sizes[label]})
@@ -337,6 +342,40 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
     return OtherSizes(_at(specs, dynamic, sizes), tuple(notes))
 
 
+STEPS = (2, 4, 8, 16, 32, 64, 128)
+"""Numbers of which sizes may have to be multiples, where a network halves them and doubles them again."""
+TRIED = 4
+"""Multiples that are tried, by inference alone, before it is said that they do."""
+
+
+def _multiples(
+    model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, given: Mapping[str, int], labels: Iterable[str]
+) -> tuple[str, ...]:
+    """A sentence for each step of which sizes have to be multiples, where not every size does. given: sizes by label. labels: those
+    of which an odd size may fail."""
+    found: dict[int, list[str]] = {}
+    why: dict[int, str] = {}
+    for label in labels:
+        size = given[label]
+        reason = _refusal(model, specs, dynamic, {**given, label: size + 1})
+        if not reason:
+            continue
+        fitting = (
+            step
+            for step in STEPS
+            if not any(
+                _refusal(model, specs, dynamic, {**given, label: (-(-size // step) + i) * step}) for i in range(TRIED)
+            )
+        )
+        step = next(fitting, 0)
+        found.setdefault(step, []).append(label)
+        why.setdefault(step, f"such as {size + 1}, fail, in the network as in the file ({reason})")
+    return tuple(
+        f"{listed(named)}: {f'multiples of {step} work; other sizes' if step else 'some sizes'}, {why[step]}"
+        for step, named in found.items()
+    )
+
+
 def _refusal(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> str:
     """Reason why the model does not take these sizes of open axes; empty where it does."""
     try:
@@ -355,7 +394,7 @@ def _at(specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -
 def _ids_as_floats(model: Model, specs: Mapping[str, Spec], given: Mapping[str, Spec]) -> list[str]:
     """Words for inputs that only pick rows of tables, and are floats because nobody said what they are."""
     try:
-        taken = numbers_taken(model.infer(specs))
+        taken = numbers_taken(model.infer(specs), model.params)
     except MXNetError:
         return []
     return [

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..compare import SIGNAL, Difference
-from ..result import GROWN, Divergence, Layer, ModelFile, VerifyResult
+from ..result import GROWN, RECORDED, Divergence, Layer, ModelFile, VerifyResult
 from .blocks import Tone
 
 MEANINGS = {
@@ -177,12 +177,15 @@ def basis(result: VerifyResult, inputs: Mapping[str, Any]) -> str:
                 if isinstance(axis, str):
                     sizes.setdefault(axis, {})[str(size)] = None
     at = [f"{axis} {' and '.join(found)}" for axis, found in sizes.items()]
-    count = f"{len(result.runs)} run{'s' if len(result.runs) != 1 else ''}"
+    # those of each side with a recording are runs of their own, on the same inputs, and have a line of their own
+    sides = sum(any(d.name.endswith(end) for d in result.differences) for end in RECORDED.values())
+    differences = [d for d in result.differences if not d.name.endswith(tuple(RECORDED.values()))]
+    runs = len(result.runs) // (1 + sides)
+    count = f"{runs} run{'s' if runs != 1 else ''}"
     of_sizes = f" at {', '.join(at)}" if at else ""
-    largest = max((d.max_rel for d in result.differences if d.compared), default=0.0)
-    apart = f"off by {small(largest)} of scale at most" if largest else "the same numbers"
+    apart = _apart(differences)
     # one number stands for all outputs, of which the line above names a few
-    outputs, seen = len(result.differences), sum(d.compared for d in result.differences)
+    outputs, seen = len(differences), sum(d.compared for d in differences)
     every = "" if outputs < 2 else f"all {outputs} outputs " if seen == outputs else f"{seen} of {outputs} outputs "
     return f"compared {every}in {count} ({', '.join(kinds)}){of_sizes}: {apart}"
 
@@ -192,6 +195,18 @@ def kind(found: Mapping[str, Any]) -> str:
     be taken for outputs that somebody expects."""
     told = str(found.get("kind", "given"))
     return "drawn" if told == "expected" else told
+
+
+def beside(result: VerifyResult) -> str:
+    """Line about the recorded outputs that the second model, a file, was held against too; empty where there were none."""
+    held = [d for d in result.differences if d.name.endswith(RECORDED["second"])]
+    by = result.recording.replace(" (not said by whom)", "")
+    return f"beside {by}: {_apart(held)}" if held else ""
+
+
+def _apart(differences: Iterable[Difference]) -> str:
+    largest = max((d.max_rel for d in differences if d.compared), default=0.0)
+    return f"off by {small(largest)} of scale at most" if largest else "the same numbers"
 
 
 def _kinds(found: Mapping[str, Any]) -> list[str]:

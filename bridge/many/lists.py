@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..job import check_target
-from ..paths import BadInput, file_of, no_file, symbols_of
+from ..paths import BadInput, file_of, files_of, no_file, symbols_of
 from ..plugins import find_plugin
 from ..usage import told as told_of
 from .children import Task
@@ -199,7 +199,7 @@ def _files(words: Sequence[str]) -> list[Path]:
         for text in dict.fromkeys((word, word.rpartition("=")[2])):
             path = Path(text)
             try:
-                found += [path] if path.is_file() else sorted(p for p in path.iterdir() if p.is_file())
+                found += [path] if path.is_file() else [p for p in files_of(path) if p.is_file()]
             except OSError:
                 continue  # no path at all
     return found

@@ -91,7 +91,7 @@ def postprocessed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) 
         if found is not None:
             _hold_names(wanted.labels, *found)
             return model
-    place = _output(model, wanted)
+    place = _output(model, wanted, specs)
     entry = graph.outputs[place]
     if is_of_rows(entry):
         raise BadInput(
@@ -145,19 +145,37 @@ def _hold_names(labels: Sequence[str], head: Node, count: int | None) -> None:
         )
 
 
-def _output(model: Model, wanted: Postprocess) -> int:
-    """The place of the output that is meant."""
+def _output(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> int:
+    """The place of the output that is meant: of several the one that holds a score for each name, or, where names are all that is
+    asked for, the first of those."""
     assert model.graph is not None
     outputs = model.graph.outputs
     kept = kept_names(model.graph)
     if wanted.output is None:
         if len(outputs) == 1:
             return 0
-        raise BadInput(f"which output holds scores? say it with --postprocess-output; there are {_names(outputs)}")
+        shapes = {e.name: model.infer(specs).spec(e).shape for e in outputs} if wanted.labels else {}
+        fitting = [i for i, e in enumerate(outputs) if _holds(shapes.get(e.name), len(wanted.labels), wanted.axis)]
+        if len(fitting) == 1 or (fitting and not wanted.computes):
+            return fitting[0]
+        if shapes and not fitting:
+            told = ", ".join(f"{name} {show(shape)}" for name, shape in shapes.items())
+            raise BadInput(f"labels: got {len(wanted.labels)} names, and no output has as many classes: {told}")
+        raise BadInput(
+            f"which output holds scores? say it with --postprocess-output, or leave the others out with --outputs; there are "
+            f"{_names(outputs)}"
+        )
     for place, entry in enumerate(outputs):
         if wanted.output in (entry.name, kept.get(entry.name), entry.node.name):
             return place
     raise BadInput(f"no output {wanted.output!r}; there are {_names(outputs)}")
+
+
+def _holds(shape: MaybeShape, count: int, axis: int | None) -> bool:
+    """True for a shape with so many classes along the axis that is meant."""
+    if shape is None or len(shape) < 2 or (axis is not None and not -len(shape) <= axis < len(shape)):
+        return False
+    return shape[1 if axis is None else axis] == count
 
 
 def _names(outputs: Sequence[Entry]) -> str:

@@ -25,16 +25,14 @@ from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.resample import LINEAR
 from hybrid.passes.strip_labels import label_names
 
-from ..domains import PIXELS, expected, stem_of
 from ..fitting import fitting_side
 from ..models import Model, split_inputs
 from ..paths import BadInput, listed
 from ..settle import channels_are_fixed, first_layer, unknown_names, with_sizes_beside
+from ..stems import PIXELS, TWICE, Known, Stem, expected, stem_of
 from .nodes import apply
 
 KEY = "gluonnx.preprocess"
-TWICE = 16
-"""The largest number that a network expects, from which on it makes small numbers of pixels by itself."""
 NARROW = 8
 """Factor by which numbers that were made small before are narrower than those that a network expects, at least."""
 LAYOUTS = ("NCHW", "NHWC")
@@ -193,7 +191,7 @@ def preprocessed(
         axes[name] = {**{a: label for a, label in sides.items() if a not in named and label not in taken}, **named}
     limits = dict(ranges)
     if name not in limits:
-        domain = PIXELS if takes_pixels(asdict(wanted)) else expected(model.graph).get(name)
+        domain = PIXELS if takes_pixels(asdict(wanted)) else expected(model.graph, model.params).get(name)
         if domain is not None:
             limits[name] = (domain.low, domain.high)
     notes = (*model.notes, f"{again}, as was asked for") if again else model.notes
@@ -400,11 +398,16 @@ def _channels_taken(model: Model, name: str) -> int | None:
 
 
 def _other_layout(model: Model, name: str, shape: Sequence[int], layout: str) -> list[str]:
-    """Words for a shape of the file's input that has its channels where another layout has them."""
+    """Words for a shape of the file's input that has its channels where another layout has them, or others than the network."""
     wanted = _channels_taken(model, name)
     got, other = shape[layout.index("C")], "NCHW" if layout == "NHWC" else "NHWC"
-    if wanted is None or got == wanted or shape[other.index("C")] != wanted:
+    if wanted is None or got == wanted or not isinstance(got, int):
         return []
+    if shape[other.index("C")] != wanted:
+        fitting = ",".join(str(wanted if axis == "C" else size) for axis, size in zip(layout, shape))
+        return [
+            f"{name} {show(tuple(shape))}: {got} channels, and the network takes {wanted}; try --input {name}:{fitting}"
+        ]
     turned = ",".join(str(shape[other.index(axis)]) for axis in layout)
     return [
         f"{name} {show(tuple(shape))}: the file takes {layout}, and so this has {got} channels, where the network takes {wanted}; "
@@ -418,66 +421,41 @@ def _other_layout(model: Model, name: str, shape: Sequence[int], layout: str) ->
 def again_done(model: Model, name: str, wanted: Preprocess) -> str:
     """Words for steps that do what the network does to its input by itself; empty where none does.
 
-    By itself: constants that are subtracted and multiplied with first, or a BatchNorm that has seen such numbers in training. A
-    step does it again where what comes out of it for bytes is not what the network expects: an eighth as wide, or around another
-    center where the network subtracts one. So (x - mean) here and * 0.017 there is not twice."""
+    By itself: constants that are subtracted and multiplied with first, however that is written (bridge/stems.py), or a BatchNorm
+    that has seen such numbers in training. A step does it again where what comes out of it for bytes is not what the network
+    expects: an eighth as wide, or around another center where the network subtracts one. So (x - mean) here and * 0.017 there is
+    not twice."""
     asked = [step for step in ("unit", "mean", "scale", "std") if getattr(wanted, step) not in (None, False)]
     own = _own_scaling(model, name) if asked else None
     if own is None:
         return ""
+    stem, least, most = own
     mean, scale, std = (
         np.array(_numbers(getattr(wanted, s)) or d) for s, d in (("mean", 0.0), ("scale", 1.0), ("std", 1.0))
     )
     ends = [(end / (255.0 if wanted.unit else 1.0) - mean) * scale / std for end in (0.0, 255.0)]
     low, high = np.minimum(*ends), np.maximum(*ends)
-    narrow = bool(np.all(high - low < (own.high - own.low) / NARROW))
-    moved = own.centered and bool(np.all(abs((low + high) - (own.low + own.high)) > (own.high - own.low) / 2))
+    narrow = bool(np.all(high - low < (most - least) / NARROW))
+    moved = stem.centered and bool(np.all(abs((low + high) - (least + most)) > (most - least) / 2))
     again = [s for s in asked if (moved if s == "mean" else narrow)]
     if not again:
         return ""
     gets = f"{low.min():.3g} to {high.max():.3g}"
+    scales = stem.seen is not None or not np.allclose(abs(stem.factor), 1)
+    done = "that is done twice, and " if scales or "mean" in again else ""
     return (
-        f"the network prepares {name} by itself, as {own.how}, and expects numbers from {own.low:.4g} to {own.high:.4g}: with "
-        f"{' and '.join(again)} that is done twice, and it gets numbers from {gets}"
+        f"the network prepares {name} by itself, as {stem.words(name)}, and expects numbers from {least:.4g} to {most:.4g}: with "
+        f"{' and '.join(again)} {done}it gets numbers from {gets}"
     )
 
 
-class _Scaling(NamedTuple):
-    """The numbers that a network makes small ones of by itself."""
-
-    low: float
-    high: float
-    centered: bool
-    """True where it subtracts something first, so that the middle is known."""
-    how: str
-
-
-def _own_scaling(model: Model, name: str) -> _Scaling | None:
-    """The numbers that the network makes small ones of by itself; None where it makes none, or they are not known."""
+def _own_scaling(model: Model, name: str) -> tuple[Stem, float, float] | None:
+    """Steps by which the network makes small numbers by itself, and of which; None where it makes none, or they are not known."""
     assert model.graph is not None
-    readers = model.graph.uses()
     variable = next(n for n in model.graph.variables() if n.name == name)
-    stem = stem_of(readers, variable)
-    own = stem.expects
-    if own is not None:
-        if own.high <= TWICE:
-            return None
-        shift = -stem.shift / stem.factor
-        moved = f"({name} {'-' if shift > 0 else '+'} {abs(shift):.6g})" if shift else name
-        return _Scaling(own.low, own.high, stem.shift != 0, f"{moved} * {stem.factor:.7g}")
-    following = readers.get((id(stem.last), 0), ())
-    if stem.factor != 1 or stem.shift or len(following) != 1 or following[0][1]:
-        return None
-    node = following[0][0]
-    if node.op is None or not node.op.name.startswith("BatchNorm"):
-        return None
-    held = dict(zip(node.op.input_names(), (model.params.get(e.node.name) for e in node.inputs)))
-    mean, variance = held.get("moving_mean"), held.get("moving_var")
-    if mean is None or variance is None or not np.all(variance > TWICE**2):
-        return None
-    spread = np.sqrt(variance.astype(np.float64))
-    low, high = float(np.min(mean - 2 * spread)), float(np.max(mean + 2 * spread))
-    return _Scaling(low, high, True, f"{node.name} does by moving_mean and moving_var")
+    stem = stem_of(Known(model.graph, model.params), variable)
+    domain = None if stem is None else stem.expects
+    return None if stem is None or domain is None or domain.high <= TWICE else (stem, domain.low, domain.high)
 
 
 def _numbers(value: Numbers | None) -> tuple[float, ...] | None:

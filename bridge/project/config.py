@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..compare import TOLERANCES, Tolerance
 from ..models import BadInput
-from ..paths import listed
+from ..paths import files_of, listed
 from ..printable import printable
 from ..recorded import is_recording
 
@@ -453,9 +453,9 @@ def found_in(folder: Path, only: Sequence[str | os.PathLike[str]] = ()) -> Proje
     inside = [folder / place.relative_to(here) for place in beside if place.is_relative_to(here)]
     some = bool(only) and len(inside) == len(beside) and NAME not in {os.path.basename(f) for f in only}
     if some:
-        symbol_files, onnx_files = ([p for place in inside for p in place.glob(end)] for end in ends)
+        symbol_files, onnx_files = ([p for place in inside for p in files_of(place, end)] for end in ends)
     else:
-        symbol_files, onnx_files = (list(folder.rglob(end)) for end in ends)
+        symbol_files, onnx_files = (files_of(folder, end, deep=True) for end in ends)
     symbols = {p.with_name(p.name.removesuffix("-symbol.json")): p for p in symbol_files}
     onnx = {p.with_suffix(""): p for p in onnx_files}
     groups: dict[Path, list[Path]] = {}

@@ -55,9 +55,14 @@ def layout(package: Package, place: Path) -> Layout:
         note = _kept_configuration(folder / CONFIG, package.max_batch) if (folder / CONFIG).is_file() else note
     notes = [note] if note else []
     if package.labels and not any(_is_of_classes(package, s, most) for s in package.outputs.values()):
-        notes.append(
-            f"{LABELS} is for clients: no output holds a score for each of {len(package.labels)} names, so Triton gives none out"
+        maps = [n for n, s in package.outputs.items() if _is_of_pixels(package, s)]
+        why = (
+            f"{maps[0]} holds a score of each of {len(package.labels)} classes for every pixel, and Triton names classes of whole "
+            "pictures alone"
+            if maps
+            else f"no output holds a score for each of {len(package.labels)} names, so Triton gives none out"
         )
+        notes.append(f"{LABELS} is for clients: {why}")
     files[f"{package.name}/{CONFIG}"] = config(package, most).encode()
     if package.labels:
         files[f"{package.name}/{LABELS}"] = labels_file(package.labels)
@@ -121,6 +126,12 @@ def _is_of_classes(package: Package, spec: Spec, max_batch: int) -> bool:
     known = all(isinstance(d, int) for d in dims)
     scores = spec.dtype is not None and is_float(spec.dtype)
     return bool(package.labels) and known and int(np.prod(dims)) == len(package.labels) and scores
+
+
+def _is_of_pixels(package: Package, spec: Spec) -> bool:
+    """True for scores of each class for every pixel: (N, classes, H, W)."""
+    scores = spec.dtype is not None and is_float(spec.dtype)
+    return scores and spec.shape is not None and len(spec.shape) == 4 and spec.shape[1] == len(package.labels)
 
 
 def _kept_configuration(path: Path, max_batch: int | None) -> str:

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import bridge
 import hybrid as mx
 from bridge.cli import app
+from bridge.recorded import feeds_of
 from hybrid import native
 from hybrid.core.error import OutOfMemory
 from hybrid.core.memory_budget import memory_budget, set_memory_budget
@@ -228,6 +229,38 @@ def test_two_members_of_one_name(tmp_path: Path) -> None:
             out.addfile(tarfile.TarInfo("./model-symbol.json"), io.BytesIO())
     with pytest.raises(bridge.BadInput, match=r"holds './model-symbol.json' twice"):
         bridge.open_model(tmp_path / "m.tar")
+
+
+FORKS = b"\0\5\x16\7\0\2\0\0Mac OS X        "
+"""The beginning of an AppleDouble file."""
+
+
+@pytest.mark.parametrize("name", ["m.tar.gz", "m.zip", "folder"])
+def test_what_a_system_puts_into_archives_and_folders_is_no_model(name: str, tmp_path: Path) -> None:
+    """macOS packs a file beside each, with what its file system holds of it."""
+    files = {f"._{n}": FORKS for n in FILES} | {f"__MACOSX/._{n}": FORKS for n in FILES} | FILES
+    files |= {".DS_Store": b"\0\0\0\1Bud1", "__MACOSX/model-symbol.json": FORKS, "._notes.py": FORKS}
+    if name == "folder":
+        for member, content in files.items():
+            (tmp_path / name / member).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / member).write_bytes(content)
+        model = bridge.open_model(tmp_path / name)
+    else:
+        model = bridge.open_model(packed(tmp_path / name, files))
+    assert model.graph is not None and model.params and not model.notes
+    alone = packed(tmp_path / "alone.tar.gz", {f"._{n}": FORKS for n in FILES})
+    with pytest.raises(bridge.BadInput, match=r"holds no .json and no .params file, wanted"):
+        bridge.open_model(alone)
+
+
+def test_what_a_system_puts_beside_arrays_is_no_array(tmp_path: Path) -> None:
+    """Arrays that were unpacked and packed again, and a folder of such files."""
+    np.savez(tmp_path / "x.npz", data=np.ones((1, 1, 28, 28), "f"))
+    (tmp_path / "._x.npz").write_bytes(FORKS)
+    with zipfile.ZipFile(tmp_path / "x.npz", "a") as archive:
+        archive.writestr("__MACOSX/._data.npy", FORKS)
+    model = bridge.open_model(LENET / "model")
+    assert [sorted(each) for each in feeds_of(tmp_path, model)] == [["data"]]
 
 
 def test_folders(tmp_path: Path) -> None:

@@ -93,6 +93,31 @@ def test_a_size_that_nobody_gave_is_told_with_its_file(tmp_path: Path) -> None:
     assert nodes(tmp_path).nodes[0]["outputs"]["convolution0_output"]["shape"] == [1, 6, 24, 24]
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((1, 4, 16, 20), r"4 channels, and the first convolution \(conv\) wants 3; try --input data:1,3,16,20"),
+        ((1, 16, 20, 3), r"wants 3; is it NHWC\? try --input data:1,3,16,20"),
+    ],
+)
+def test_channels_are_said_where_a_mean_for_each_is_subtracted_first(given: tuple[int, ...], said: str) -> None:
+    """Not that the mean does not broadcast, which names an operator that nobody knows."""
+    mean = mx.sym.BlockGrad(mx.sym.var("mean_const"))
+    data = mx.sym.broadcast_sub(mx.sym.var("data"), mean) / 58
+    data = mx.sym.Pad(data, mode="edge", pad_width=(0, 0, 0, 0, 1, 1, 1, 1))
+    net = mx.sym.Convolution(data, kernel=(3, 3), num_filter=2, no_bias=True, name="conv")
+    weights = {"mean_const": np.ones((1, 3, 1, 1), np.float32), "conv_weight": np.ones((2, 3, 3, 3), np.float32)}
+    with pytest.raises(bridge.BadInput, match=said):
+        bridge.convert(net, weights, inputs={"data": given})
+    with pytest.raises(bridge.BadInput, match=said):
+        bridge.convert(net, weights, inputs={"data": np.ones(given, np.float32)})
+    prepared = bridge.Preprocess(layout="NHWC", uint8=True)
+    with pytest.raises(bridge.BadInput, match="takes NHWC, and so this has 20 channels, where the network takes 3"):
+        bridge.convert(net, weights, inputs={"data": (1, 3, 16, 20)}, preprocess=prepared)
+    with pytest.raises(bridge.BadInput, match=r"4 channels, and the network takes 3; try --input data:1,16,20,3$"):
+        bridge.convert(net, weights, inputs={"data": (1, 16, 20, 4)}, preprocess=prepared)
+
+
 # -- arrays that are given for another purpose -------------------------------------------------------------------------------
 
 

@@ -130,7 +130,13 @@ def test_the_schema_has_the_fields_that_are_documented() -> None:
     assert {*parts["envelope"]["properties"]} == COMMON
     for heading in {heading for heading, _ in CALLS} - {"verify"}:
         assert {*parts[heading]["required"]} == tables[heading], heading
-        assert {*parts[heading]["properties"]} - tables[heading] <= {"accuracy", "against", "precision", "ranked"}
+        assert {*parts[heading]["properties"]} - tables[heading] <= {
+            "accuracy",
+            "against",
+            "pictures",
+            "precision",
+            "ranked",
+        }
     assert {*parts["verification"]["required"]} == tables["verify"]
     assert {*parts["error"]["required"]} == tables["An error"]
 

@@ -176,7 +176,7 @@ def test_a_network_that_prepares_pixels_itself() -> None:
     [
         (lambda x: x * 0.017, Preprocess(mean=(103.94, 116.78, 123.68))),  # half of it there, half here
         (lambda x: (x - 0.5) * 2, Preprocess(unit=True)),  # which wants numbers from 0 to 1
-        (lambda x: x - 127.5, Preprocess(std=128)),
+        (lambda x: x / 128, Preprocess(mean=127.5)),
         (lambda x: (x - 127.5) / 128, Preprocess(scale=1.0001)),
     ],
 )

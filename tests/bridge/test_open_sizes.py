@@ -1,0 +1,70 @@
+"""Sizes of open axes that a file is tried at: odd ones too, and what is said where a network takes multiples alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import bridge
+import hybrid as mx
+
+OPEN = {"data": {2: "h", 3: "w"}}
+
+
+def hourglass(halvings: int) -> mx.sym.Symbol:
+    """Halves a picture so often, doubles it again, and puts that beside the picture."""
+    data = mx.sym.var("data")
+    x = data
+    for i in range(halvings):
+        x = mx.sym.Pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="max", name=f"down{i}")
+    for i in range(halvings):
+        x = mx.sym.UpSampling(x, scale=2, sample_type="nearest", name=f"up{i}")
+    return mx.sym.concat(data, x, dim=1, name="beside")
+
+
+@pytest.mark.parametrize(("halvings", "side"), [(1, 10), (2, 12), (3, 24)])
+def test_multiples_that_a_network_takes_are_told(halvings: int, side: int, tmp_path: Path) -> None:
+    inputs = {"data": (1, 3, side, side)}
+    found = bridge.convert(hourglass(halvings), inputs=inputs, dynamic=OPEN, output=tmp_path / "m.onnx")
+    step = 2**halvings
+    said = f"h, w: multiples of {step} work; other sizes, such as {side + 1}, fail, in the network as in the file ("
+    assert any(w.startswith(said) for w in (*found.warnings, *found.verification.warnings)), found
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
+    session.run(None, {"data": np.ones((1, 3, side + step, side + 2 * step), np.float32)})
+    with pytest.raises(Exception, match="beside"):
+        session.run(None, {"data": np.ones((1, 3, side + 1, side), np.float32)})
+
+
+def test_a_network_that_takes_all_sizes_is_tried_at_odd_ones(tmp_path: Path) -> None:
+    net = mx.sym.Pooling(mx.sym.var("data"), kernel=(3, 3), stride=(2, 2), pool_type="max")
+    found = bridge.convert(net, inputs={"data": (1, 3, 8, 12)}, dynamic=OPEN, output=tmp_path / "m.onnx")
+    assert (1, 3, 17, 25) in [run["shapes"]["data"] for run in found.verification.runs]
+    assert not found.warnings and not found.verification.warnings
+    shapes = [
+        run["shapes"]["data"] for run in bridge.verify(net, tmp_path / "m.onnx", inputs={"data": (1, 3, 8, 12)}).runs
+    ]
+    assert (1, 3, 17, 25) in shapes
+
+
+def test_two_files_are_tried_at_even_sizes_where_odd_ones_fail(tmp_path: Path) -> None:
+    inputs = {"data": (1, 3, 8, 12)}
+    for name in ("a.onnx", "b.onnx"):
+        bridge.convert(hourglass(1), inputs=inputs, dynamic=OPEN, output=tmp_path / name, verify=False)
+    found = bridge.verify(tmp_path / "a.onnx", tmp_path / "b.onnx", inputs=inputs)
+    assert (1, 3, 16, 24) in [run["shapes"]["data"] for run in found.runs]
+    found = bridge.verify(hourglass(1), tmp_path / "b.onnx", inputs=inputs)
+    assert (1, 3, 16, 24) in [run["shapes"]["data"] for run in found.runs]
+
+
+def test_a_side_that_has_to_be_even_is_told_alone() -> None:
+    data = mx.sym.var("data")
+    net = mx.sym.UpSampling(
+        mx.sym.Pooling(data, kernel=(2, 2), stride=(2, 2), pool_type="avg"), scale=2, sample_type="nearest"
+    )
+    net = mx.sym.concat(mx.sym.sum(net, axis=2), mx.sym.sum(data, axis=2), dim=1)  # what is left of them is their width
+    found = bridge.convert(net, inputs={"data": (1, 3, 8, 12)}, dynamic=OPEN)
+    said = (*found.warnings, *found.verification.warnings)
+    assert any(w.startswith("w: multiples of 2 work; other sizes, such as 13, fail") for w in said), said
