@@ -16,6 +16,7 @@ from onnx import ModelProto, NodeProto, TypeProto, helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
 from converters.names import Names
+from converters.onnx_types import declared_dims
 from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 
@@ -85,7 +86,7 @@ def _dims(kind: TypeProto | None) -> tuple[int | str, ...] | None:
     """The axes of a type; None when their number is not known."""
     if kind is None or not kind.tensor_type.HasField("shape"):
         return None
-    return tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.tensor_type.shape.dim)
+    return declared_dims(kind.tensor_type.shape)
 
 
 def _static(kind: TypeProto | None) -> tuple[int, ...] | None:

@@ -164,6 +164,12 @@ def dtype_of(code: int) -> np.dtype:
         raise Unsupported(str(error)) from None
 
 
+def declared_dims(shape: onnx.TensorShapeProto) -> tuple[int | str, ...]:
+    """Sizes and names of axes that a model declares; ``?`` where there is neither, or a negative size, as some exporters write what
+    is open and onnxruntime reads it."""
+    return tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or "?" for d in shape.dim)
+
+
 def declared_spec(kind: onnx.TypeProto) -> Spec:
     """Shape and dtype of a declared tensor; dims without a value are strings (their name or ``?``). What is no tensor is an
     object of no dimension."""
@@ -173,7 +179,7 @@ def declared_spec(kind: onnx.TypeProto) -> Spec:
     if which != "tensor_type":
         return Spec() if which is None else Spec((), np.dtype(object))
     tensor = kind.tensor_type
-    dims = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in tensor.shape.dim)
+    dims = declared_dims(tensor.shape)
     dtype = dtype_of(tensor.elem_type) if tensor.elem_type else None
     return Spec(dims if tensor.HasField("shape") else None, dtype)
 

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, helper
 
+from converters.onnx_types import declared_dims
 from converters.proto_nodes import stored_tensors
 from converters.schemas import schema_of
 
@@ -38,10 +39,7 @@ class Known:
             found = info.type.tensor_type
             self.types.setdefault(info.name, found.elem_type)
             if found.HasField("shape"):
-                dims = found.shape.dim
-                self.shapes[info.name] = tuple(
-                    d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dims
-                )
+                self.shapes[info.name] = declared_dims(found.shape)
         self.makers = {o: n for n in self.nodes for o in n.output if o}
 
     def attributes(self, node: onnx.NodeProto) -> dict[str, Any]:

@@ -672,3 +672,12 @@ def test_constants_of_every_kind() -> None:
         *(np.array("hi", object), np.float32([1.5, 0, 0, -2])),
     ]
     agree(model, {"x": X[0], "w": np.array(["a", "c"], object)}, wants=[wants])
+
+
+def test_a_negative_size_is_an_open_axis() -> None:
+    """So some exporters write it, and onnxruntime reads it."""
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [-1, 3]) for n in "xy")
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "g", [x], [y])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    assert import_model(proto).inputs["x"].shape == ("?", 3)
+    agree(proto, {"x": np.ones((2, 3), np.float32)}, {"x": np.ones((5, 3), np.float32)})
