@@ -112,6 +112,8 @@ def _limits(node: Node) -> tuple[float, float] | None:
 STEM = ("_copy", "identity", "Cast", "BlockGrad", "_minus_scalar", "_plus_scalar", "_mul_scalar", "_div_scalar")
 """Operators by which networks bring pixels to small numbers."""
 PIXELS = Domain(0, 255)
+DEVIATIONS = 10
+"""The most standard deviations that pixels are taken to be wide: those of pictures are a tenth of 255 at the least."""
 
 
 class Stem(NamedTuple):
@@ -131,7 +133,9 @@ class Stem(NamedTuple):
         if self.shift == 0:
             low, high = 0.0, max(-low, high)
         near = abs(low - PIXELS.low) < 4 and abs(high - PIXELS.high) < 4
-        return PIXELS if near else Domain(low, high)
+        # one deviation to either side of the mean of pixels, as (x / 255 - 0.6) / 0.25 has it
+        inside = self.shift != 0 and PIXELS.low <= low and high <= PIXELS.high and abs(self.factor) * 255 <= DEVIATIONS
+        return PIXELS if near or inside else Domain(low, high)
 
 
 def stem_of(readers: Mapping[tuple[int, int], Sequence[tuple[Node, int]]], variable: Node) -> Stem:
@@ -139,7 +143,8 @@ def stem_of(readers: Mapping[tuple[int, int], Sequence[tuple[Node, int]]], varia
     node, shift, factor = variable, 0.0, 1.0
     while True:
         following = readers.get((id(node), 0), ())
-        if len(following) != 1 or following[0][0].op is None or following[0][0].op.name not in STEM:
+        op = following[0][0].op if len(following) == 1 and not following[0][1] else None
+        if op is None or not (op.name in STEM or op.only_moves_data):
             return Stem(shift, factor, node)
         node = following[0][0]
         assert node.op is not None

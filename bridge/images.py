@@ -44,7 +44,7 @@ def load_images(
     """Sets of arrays for a model, one batch of pictures each, with the files that they come from.
 
     paths: a picture or a folder of them, for the only input that takes pictures, or ``NAME=PATH`` for that one. inputs: shapes by
-    name where the model leaves them open. ranges: (low, high) that black and white become, by name; without it what the graph's
+    name where the model leaves them open, a text for an axis of any size. ranges: (low, high) that black and white become, by name; without it what the graph's
     first operators expect, else red, green and blue as networks for ImageNet have them; bytes stay bytes. A batch that the
     pictures do not fill begins again with the first. together: all in one batch where its size is open. most: batches that are
     made; None for as many as the pictures fill. nested: of a folder without pictures those of the folders in it.
@@ -93,7 +93,8 @@ def _specs(model: Model, inputs: Mapping[str, Any]) -> dict[str, Spec]:
         own = specs_of_onnx(model.proto) if model.proto is not None else {}
     else:
         names = set(names_to_fill(model, told))
-        inferred = model.infer({n: s for n, s in told.items() if n in names})
+        sized = {n: s for n, s in told.items() if not any(isinstance(d, str) for d in s.shape or ())}
+        inferred = model.infer({n: s for n, s in sized.items() if n in names})
         own = {n.name: inferred.spec(Entry(n)) for n in model.graph.variables() if n.name in names}
     return own | {n: Spec(s.shape, s.dtype or own.get(n, Spec()).dtype) for n, s in told.items()}
 

@@ -180,12 +180,15 @@ def read_pictures(
     ranges: Ranges,
     wanted: Preprocess | None,
     dynamic: Dynamic,
+    recorded: Path | None = None,
 ) -> tuple[Feeds, list[Feeds]]:
-    """The inputs with the first batch of --image, and those with further ones, in the form in which the file takes them."""
+    """The inputs with the first batch of --image, and those with further ones, in the form in which the file takes them. recorded:
+    as read_images takes it."""
     if wanted is None or not image:
-        return read_images(model, image, given, ranges)
+        return read_images(model, image, given, ranges, recorded=recorded)
     made = preprocessed(model, wanted, as_specs(given)[0], dynamic, ranges)
-    first, further = read_images(made.model, image, Feeds({**made.specs, **given}, given.sources), made.ranges)
+    arrays = as_specs(given)[1]
+    first, further = read_images(made.model, image, Feeds({**made.specs, **arrays}, given.sources), made.ranges, recorded=recorded)
     if wanted.bgr:
         for feeds in (first, *further):
             feeds[made.name] = np.ascontiguousarray(np.flip(feeds[made.name], made.layout.index("C")))

@@ -22,7 +22,7 @@ from hybrid.passes.strip_labels import label_names
 from ..batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
 from ..cases import samplers
 from ..detectors import Detector, without_suppression
-from ..domains import numbers_taken
+from ..domains import PIXELS, expected, numbers_taken
 from ..engines import NativeEngine
 from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
 from ..inputs import Inputs, as_specs, further, in_old_names, loaded, sources_of
@@ -158,6 +158,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         *_warnings(model),
         *(doubles(wanted.postprocess.labels) if wanted.postprocess else ()),
         *_ids_as_floats(model, specs, as_specs(given)[0]),
+        *_cast_at_once(model, specs, as_specs(given)[0]),
         *(() if detector is None else (detector.note,)),
     )
     twin = None
@@ -368,6 +369,27 @@ def _ids_as_floats(model: Model, specs: Mapping[str, Spec], given: Mapping[str, 
         and (name not in given or given[name].dtype is None)
         and not any(n.name == name and "__dtype__" in n.attrs for n in (model.graph.variables() if model.graph else ()))
     ]
+
+
+def _cast_at_once(model: Model, specs: Mapping[str, Spec], given: Mapping[str, Spec]) -> list[str]:
+    """Words for inputs that are floats because nobody said what they are, and that the network makes float32 at once: of floats
+    nobody would."""
+    assert model.graph is not None
+    readers = model.graph.uses()
+    found = []
+    for node in model.graph.variables():
+        spec, said = specs.get(node.name, Spec()), given.get(node.name, Spec())
+        if spec.dtype != np.float32 or said.dtype is not None or "__dtype__" in node.attrs:
+            continue
+        behind = [reader for reader, _ in readers.get((id(node), 0), ())]
+        if behind and all(each.op is not None and each.op.name == "Cast" and each.op.dtype == np.float32 for each in behind):
+            kind = "uint8" if expected(model.graph).get(node.name) == PIXELS or len(spec.shape or ()) == 4 else "int32"
+            found.append(
+                f"input {node.name} is taken as float32, which nothing says; {behind[0].name} makes it float32 at once, so that it "
+                f"may have been {'bytes' if kind == 'uint8' else 'whole numbers'}: for a file that takes them --input "
+                f"{node.name}:{','.join(map(str, spec.shape or ()))}:{kind}"
+            )
+    return found
 
 
 def _warnings(model: Model) -> list[str]:
