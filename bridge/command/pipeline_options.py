@@ -79,9 +79,9 @@ Labels = Annotated[
     typer.Option(help="Class names, one per line, for the file's metadata.", rich_help_panel=BEHIND),
 ]
 PostprocessOutput = Annotated[
-    str | None, typer.Option(help="The output with scores, if there are several.", rich_help_panel=BEHIND)
+    str | None, typer.Option(help="The output with scores, if there are several and --labels does not tell.", rich_help_panel=BEHIND)
 ]
-ClassAxis = Annotated[int | None, typer.Option(help="The axis of the classes; by default 1.", rich_help_panel=BEHIND)]
+ClassAxis = Annotated[int | None, typer.Option(help="The axis of the classes; by default as --labels tells, or 1.", rich_help_panel=BEHIND)]
 Batch = Annotated[int | None, typer.Option(help="The batch size of every input, such as 1.")]
 DynamicOption = Annotated[
     list[str] | None,

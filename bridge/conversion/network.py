@@ -31,7 +31,7 @@ from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import names_in, one_or_more
 from ..pipeline import detections
 from ..pipeline.labels import as_metadata, doubles
-from ..pipeline.postprocess import as_facts, postprocessed
+from ..pipeline.postprocess import as_facts, placed, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import Recording, load_recording
 from ..renaming import with_new_names
@@ -127,17 +127,19 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     if not wanted.preprocess:
         found = with_declared_axes(model, specs, axes, wanted.batch)
         specs, axes, beside = found.specs, found.dynamic, [*beside, *found.notes]
-    facts = as_metadata(wanted.postprocess.labels) | as_facts(wanted.postprocess) if wanted.postprocess else {}
+    facts: dict[str, str] = {}
     if wanted.preprocess:
         prepared = preprocessed(model, wanted.preprocess, specs, axes, proof.ranges or {})
         model, specs, axes = prepared[:3]
-        proof, facts = dataclasses.replace(proof, ranges=prepared.ranges), facts | prepared.facts
+        proof, facts = dataclasses.replace(proof, ranges=prepared.ranges), dict(prepared.facts)
     hold_dtypes(model, arrays, sources_of(given))
     specs, axes = _sized(model, specs, axes, wanted.batch)
     if problems := of_one_place(model, specs):
         raise BadInput(*problems)
     if wanted.postprocess:
-        model = postprocessed(model, wanted.postprocess, specs)
+        behind = placed(model, wanted.postprocess, specs)
+        facts = as_metadata(behind.labels) | as_facts(behind) | facts
+        model = postprocessed(model, behind, specs)
     model, names = with_new_names(model, wanted.rename)
     if recording is not None:
         hold_sizes_taken(recording, specs, axes)
