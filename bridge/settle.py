@@ -19,7 +19,7 @@ from hybrid.ir.graph import Entry, Node
 from hybrid.ops.elementwise import Elementwise
 from hybrid.passes.strip_labels import label_names
 
-from .fitting import SIDES, cuts, fitting_side, is_cut, misfits, unrolled
+from .fitting import SIDES, cuts, fitting_side, is_cut, misfits, other_sides, unrolled, why
 from .models import Model, check_dtypes, check_params, check_sizes, missing_words, split_inputs
 from .paths import BadInput, listed
 
@@ -52,7 +52,7 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
             raise BadInput(*problems) from error
         if converters.export.untranslatable(model.graph):
             return specs  # conversion lists all those nodes, which says more
-        raise BadInput(*(check_dtypes(model, specs) or [str(error)])) from error
+        raise BadInput(*(check_dtypes(model, specs) or _other_sides(model, specs, error) or [str(error)])) from error
     problems = check_sizes(model.graph, inferred)
     if problems:
         raise BadInput(*problems)
@@ -289,9 +289,16 @@ def _unfit(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     if problems and given:
         problems.append(
             f"so {given} is not the size that the network was trained for, or the parameters are of another network: give that "
-            "size with --input (and --resize)"
+            f"size with --input (and --resize){f'; {fitting} would fit' if (fitting := other_sides(model, specs)) else ''}"
         )
     return problems
+
+
+def _other_sides(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[str]:
+    """Words for pictures of a size that some layer does not take, with one that all of them do."""
+    fitting = other_sides(model, specs)
+    given = listed([f"{n} {show(s.shape)}" for n, s in specs.items() if s.shape is not None and is_known(s.shape)])
+    return [f"{given} is no size that the network takes ({why(error)}); {fitting} would fit"] if fitting else []
 
 
 def _unknown(model: Model, name: str, free: list[str]) -> str:
