@@ -244,7 +244,8 @@ class Cases:
             model, own = engine.model, theirs.get(name, name)
             if shape is None and model.graph is not None and own in model.variables():
                 return example(model, own, specs=self.wanted)
-        return as_example(shape)
+        leading = {s.shape[0] for s in self.wanted.values() if s.shape and isinstance(s.shape[0], str)} - {"?"}
+        return as_example(shape, leading)
 
     def _numbers_taken(self) -> dict[str, Taken]:
         """Numbers that inputs take by the graphs of both; of two ONNX models by the first that we can read."""

@@ -44,10 +44,11 @@ def load_images(
     """Sets of arrays for a model, one batch of pictures each, with the files that they come from.
 
     paths: a picture or a folder of them, for the only input that takes pictures, or ``NAME=PATH`` for that one. inputs: shapes by
-    name where the model leaves them open, a text for an axis of any size. ranges: (low, high) that black and white become, by name; without it what the graph's
-    first operators expect, else red, green and blue as networks for ImageNet have them; bytes stay bytes. A batch that the
-    pictures do not fill begins again with the first. together: all in one batch where its size is open. most: batches that are
-    made; None for as many as the pictures fill. nested: of a folder without pictures those of the folders in it.
+    name where the model leaves them open, with a text for an axis of any size. ranges: (low, high) that black and white become, by
+    name; without it what the graph's first operators expect, else red, green and blue as networks for ImageNet have them; bytes
+    stay bytes. A batch that the pictures do not fill begins again with the first. together: all in one batch where its size is
+    open. most: batches that are made; None for as many as the pictures fill. nested: of a folder without pictures those of the
+    folders in it.
     Raises BadInput, and MXNetError without Pillow.
 
     Examples

@@ -17,6 +17,8 @@ from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.ir.declared import declared
 from hybrid.ir.graph import Entry, Node
 from hybrid.ops.elementwise import Elementwise
+from hybrid.ops.expand import Pad
+from hybrid.ops.shape import Transpose
 from hybrid.passes.strip_labels import label_names
 
 from .fitting import SIDES, cuts, fitting_side, is_cut, misfits, other_sides, unrolled, why
@@ -60,13 +62,14 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
     out = dict(specs)
     lacking = [n for n in free if n not in ignored and inferred.spec(Entry(nodes[n])).shape is None and n not in out]
     beside = _told_by_others(model, specs, lacking)
+    follow = [n for n, shape in beside.items() if is_known(shape)]  # as soon as the others are given
     for name in free:
         found = inferred.spec(Entry(nodes[name]))
         have = out.get(name, Spec())
         spec = Spec(have.shape if have.shape is not None else found.shape, have.dtype or found.dtype)
         if is_known(spec.shape) and name not in ignored:
             out[name] = spec
-        elif name not in ignored and not converters.export.untranslatable(model.graph):
+        elif name not in ignored and name not in follow and not converters.export.untranslatable(model.graph):
             said = _no_shape(model, name, beside.get(name, spec.shape), specs)
             problems += [p for p in (*model.unread, said) if p not in problems]
     for name, axes in dynamic.items():
@@ -324,7 +327,8 @@ def _told_by_others(model: Model, specs: Mapping[str, Spec], lacking: Sequence[s
     """Shapes that follow for some of the inputs that lack one from what is proposed for the others, as those of a cell's state from
     the sequence's: what is proposed for all fits together then."""
     assert model.graph is not None
-    proposed = {n: Spec(known) for n in lacking if (known := _first_layer(model, n)) is not None and is_known(known)}
+    sizes = {n: sizes_for(model, n, None, specs) for n in lacking if _first_layer(model, n) is not None}
+    proposed = {n: Spec(shape) for n, shape in sizes.items() if all(isinstance(d, int) for d in shape)}  # type: ignore[arg-type]
     if not proposed or len(proposed) == len(lacking):
         return {}
     try:
@@ -362,7 +366,8 @@ def sizes_for(
     if known is None:
         return USUAL[4]
     rank, layer = len(known), first_layer(model, name)
-    space = range(1, rank - 1) if layer is not None and _last(layer) else range(2, rank)
+    last = _last(layer) if layer is not None else rank > 1 and known[1] is UNKNOWN and known[-1] is not UNKNOWN
+    space = range(1, rank - 1) if last else range(2, rank)
     usual = dict(enumerate(USUAL.get(rank, (1, *(16,) * (rank - 1)))))
     if rank not in SPACE:
         return tuple(usual[i] if d is UNKNOWN else d for i, d in enumerate(known))
@@ -406,7 +411,28 @@ def _first_layer(model: Model, name: str) -> MaybeShape:
     """The shape that the first layer with weights behind an input takes, as far as it tells; None where it tells nothing."""
     layer = first_layer(model, name)
     if layer is None:
-        return _steps(model, name)
+        steps = _steps(model, name)
+        return _behind_turn(model, name) if steps is None else steps
+    return _taken_by(model, name, layer)
+
+
+def _behind_turn(model: Model, name: str) -> MaybeShape:
+    """The shape that an input has by the first layer behind a transpose of it; None where there is none, or it tells nothing."""
+    assert model.graph is not None
+    start = next((n for n in model.graph.variables() if n.name == name), None)
+    turn = None if start is None else _behind(model, (id(start), 0), lambda _, node: node.means(Transpose))
+    layer = turn
+    while layer is not None and layer.means(Transpose, Pad):  # a border leaves channels as they are
+        layer = _behind(model, (id(layer), 0), lambda m, node: _has_weight(m, node) or node.means(Pad))
+    made = None if layer is None else _taken_by(model, name, layer)
+    axes = getattr(turn.op, "axes", ()) if turn is not None else ()
+    if made is None or len(axes) != len(made):
+        return None
+    return tuple(made[axes.index(i)] for i in range(len(made)))
+
+
+def _taken_by(model: Model, name: str, layer: Node) -> MaybeShape:
+    """The shape that a layer with weights takes, as far as it tells; None where it tells nothing. name: of the input before it."""
     op, weight = layer.op, _weight(model, layer)
     kind = op.name if op is not None else ""
     if kind in ("Convolution", "Convolution_v1") and weight is not None:

@@ -170,7 +170,9 @@ def read_images(
     sets = load_images(image, model, inputs=known, ranges=ranges, together=together or recorded is not None)
     first, *further = (Feeds({**given, **each}, {**given.sources, **each.sources}) for each in sets)
     if further and recorded is not None:
-        sizes = [f"--input {n}:{','.join(map(str, (a.shape[0] * len(sets), *a.shape[1:])))}" for n, a in sets[0].items()]
+        sizes = [
+            f"--input {n}:{','.join(map(str, (a.shape[0] * len(sets), *a.shape[1:])))}" for n, a in sets[0].items()
+        ]
         raise BadInput(
             f"--image makes {len(sets)} runs, a batch of {len(next(iter(sets[0].values())))} in each, and one run is held against "
             f"{recorded}: {' '.join(sizes)} puts all pictures into one batch, whose rows are those of the files by their names"

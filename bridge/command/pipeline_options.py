@@ -79,9 +79,15 @@ Labels = Annotated[
     typer.Option(help="Class names, one per line, for the file's metadata.", rich_help_panel=BEHIND),
 ]
 PostprocessOutput = Annotated[
-    str | None, typer.Option(help="The output with scores, if there are several and --labels does not tell.", rich_help_panel=BEHIND)
+    str | None,
+    typer.Option(
+        help="The output with scores, if there are several and --labels does not tell.", rich_help_panel=BEHIND
+    ),
 ]
-ClassAxis = Annotated[int | None, typer.Option(help="The axis of the classes; by default as --labels tells, or 1.", rich_help_panel=BEHIND)]
+ClassAxis = Annotated[
+    int | None,
+    typer.Option(help="The axis of the classes; by default as --labels tells, or 1.", rich_help_panel=BEHIND),
+]
 Batch = Annotated[int | None, typer.Option(help="The batch size of every input, such as 1.")]
 DynamicOption = Annotated[
     list[str] | None,
@@ -188,7 +194,9 @@ def read_pictures(
         return read_images(model, image, given, ranges, recorded=recorded)
     made = preprocessed(model, wanted, as_specs(given)[0], dynamic, ranges)
     arrays = as_specs(given)[1]
-    first, further = read_images(made.model, image, Feeds({**made.specs, **arrays}, given.sources), made.ranges, recorded=recorded)
+    first, further = read_images(
+        made.model, image, Feeds({**made.specs, **arrays}, given.sources), made.ranges, recorded=recorded
+    )
     if wanted.bgr:
         for feeds in (first, *further):
             feeds[made.name] = np.ascontiguousarray(np.flip(feeds[made.name], made.layout.index("C")))

@@ -384,7 +384,9 @@ def _cast_at_once(model: Model, specs: Mapping[str, Spec], given: Mapping[str, S
         if spec.dtype != np.float32 or said.dtype is not None or "__dtype__" in node.attrs:
             continue
         behind = [reader for reader, _ in readers.get((id(node), 0), ())]
-        if behind and all(each.op is not None and each.op.name == "Cast" and each.op.dtype == np.float32 for each in behind):
+        if behind and all(
+            each.op is not None and each.op.name == "Cast" and each.op.dtype == np.float32 for each in behind
+        ):
             kind = "uint8" if expected(model.graph).get(node.name) == PIXELS or len(spec.shape or ()) == 4 else "int32"
             found.append(
                 f"input {node.name} is taken as float32, which nothing says; {behind[0].name} makes it float32 at once, so that it "
