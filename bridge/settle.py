@@ -15,10 +15,11 @@ from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.ir.declared import declared
-from hybrid.ir.graph import Entry, Node
+from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.elementwise import Elementwise
 from hybrid.ops.expand import Pad
-from hybrid.ops.shape import Transpose
+from hybrid.ops.rnn import RNN
+from hybrid.ops.shape import Permutation
 from hybrid.passes.strip_labels import label_names
 
 from .fitting import SIDES, cuts, fitting_side, is_cut, misfits, other_sides, unrolled, why
@@ -27,6 +28,8 @@ from .paths import BadInput, listed
 
 USUAL = {3: (1, 3, 128), 4: (1, 3, SIDES[0], SIDES[0]), 5: (1, 3, 16, 112, 112)}
 """Sizes for an example of an input of so many dimensions."""
+STEPS = 16
+"""Steps for an example of a sequence."""
 SPACE = {3: ("LENGTH",), 4: ("HEIGHT", "WIDTH"), 5: ("DEPTH", "HEIGHT", "WIDTH")}
 """Words in the place of sizes of such an input, where the usual ones do not fit."""
 
@@ -417,18 +420,35 @@ def _first_layer(model: Model, name: str) -> MaybeShape:
 
 
 def _behind_turn(model: Model, name: str) -> MaybeShape:
-    """The shape that an input has by the first layer behind a transpose of it; None where there is none, or it tells nothing."""
+    """The shape that an input has by the recurrence that reads it, or by the first layer or recurrence behind a transpose of it; None
+    where there is none, or it tells nothing."""
     assert model.graph is not None
     start = next((n for n in model.graph.variables() if n.name == name), None)
-    turn = None if start is None else _behind(model, (id(start), 0), lambda _, node: node.means(Transpose))
-    layer = turn
-    while layer is not None and layer.means(Transpose, Pad):  # a border leaves channels as they are
-        layer = _behind(model, (id(layer), 0), lambda m, node: _has_weight(m, node) or node.means(Pad))
-    made = None if layer is None else _taken_by(model, name, layer)
-    axes = getattr(turn.op, "axes", ()) if turn is not None else ()
-    if made is None or len(axes) != len(made):
+    found = None if start is None else _behind(model, (id(start), 0), lambda _, node: node.means(Permutation, RNN))
+    layer = found
+    while layer is not None and layer.means(Permutation, Pad):  # a border leaves channels as they are
+        layer = _behind(model, (id(layer), 0), lambda m, node: _has_weight(m, node) or node.means(Pad, RNN))
+    if found is None or layer is None:
         return None
-    return tuple(made[axes.index(i)] for i in range(len(made)))
+    made = _sequence(model, layer) if layer.means(RNN) else _taken_by(model, name, layer)
+    if made is None or layer is found:
+        return made
+    try:
+        order = [*found.op.order(len(made))]  # type: ignore[union-attr]  # it is a permutation
+    except (MXNetError, ValueError):  # of another rank
+        return None
+    return tuple(made[order.index(i)] for i in range(len(made)))
+
+
+def _sequence(model: Model, node: Node) -> MaybeShape:
+    """The shape that a recurrence takes, as far as the size of its parameters tells."""
+    op = node.op
+    assert isinstance(op, RNN)
+    arrays = [model.params.get(n.name) for n in Graph([node.inputs[1]]).variables()]
+    total = sum(a.size for a in arrays if a is not None)
+    fixed = op.parameter_count(0)
+    features, left = divmod(total - fixed, op.parameter_count(1) - fixed)
+    return None if any(a is None for a in arrays) or left or features < 1 else (STEPS, 1, features)
 
 
 def _taken_by(model: Model, name: str, layer: Node) -> MaybeShape:
