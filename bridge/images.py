@@ -27,6 +27,8 @@ from .pipeline.preprocess import taken_by, takes_pixels
 
 MOST_SETS = 8
 """Batches that are made of a folder; what is left of it is left out."""
+RGB, BGR = "RGB ", "BGR "
+"""The order of colours, as it is said before the numbers that they are."""
 IMAGENET = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]], np.float32)
 """Mean and deviation of red, green and blue between 0 and 1 by which networks for ImageNet are given pictures."""
 
@@ -77,12 +79,12 @@ def load_images(
         )
         batches = _batches(files, specs[name], name, numbers, together, most)
         for number, (array, used) in enumerate(batches):
-            if said.get("bgr"):
-                array = np.ascontiguousarray(np.flip(array, (_layout(specs[name].shape) or "").index("C")))
             if number == len(sets):
                 sets.append(Feeds())
             sets[number][name] = array
             sets[number].sources[name] = used
+            if said.get("bgr"):
+                turned(sets[number], name, (_layout(specs[name].shape) or "").index("C"))
     return [s for s in sets if len(s) == len(sets[0])]
 
 
@@ -186,7 +188,10 @@ def _batches(
         used = chosen[start : start + batch]
         array = np.stack([by_file[f] for f in used])
         out.append(
-            (np.ascontiguousarray(array.transpose(0, 3, 1, 2)) if layout == "NCHW" else array, _told(used, numbers))
+            (
+                np.ascontiguousarray(array.transpose(0, 3, 1, 2)) if layout == "NCHW" else array,
+                _told(used, numbers, array.shape[3]),
+            )
         )
     return out
 
@@ -218,9 +223,15 @@ def _as_numbers(pixels: np.ndarray, numbers: Domain | None, dtype: np.dtype) -> 
     return (numbers.low + pixels * ((numbers.high - numbers.low) / 255)).astype(dtype)
 
 
-def _told(files: Sequence[Path], numbers: Domain | None) -> str:
-    """Origin of a batch, in words."""
+def _told(files: Sequence[Path], numbers: Domain | None, channels: int) -> str:
+    """Origin of a batch, in words, with the order of colours where there are some."""
     names = [f"{f.parent.name}/{f.name}" if f.parent.name else f.name for f in files]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     how = "as networks for ImageNet have them" if numbers is None else f"from {numbers.low:g} to {numbers.high:g}"
-    return f"{shown}, {how}"
+    return f"{shown}, {RGB if channels == 3 else ''}{how}"
+
+
+def turned(feeds: Feeds, name: str, axis: int) -> None:
+    """Turn the order of colours of an input's pictures, and what is said of it."""
+    feeds[name] = np.ascontiguousarray(np.flip(feeds[name], axis))
+    feeds.sources[name] = feeds.sources[name].replace(f", {RGB}", f", {BGR}")

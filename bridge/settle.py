@@ -366,6 +366,7 @@ def sizes_for(
     assert model.graph is not None
     known = _own_shape(model, name, specs or {}) if shape is None else shape
     known = _first_layer(model, name) if known is None else known
+    known = _state(model, name) if known is None else known
     if known is None:
         return USUAL[4]
     rank, layer = len(known), first_layer(model, name)
@@ -420,8 +421,8 @@ def _first_layer(model: Model, name: str) -> MaybeShape:
 
 
 def _behind_turn(model: Model, name: str) -> MaybeShape:
-    """The shape that an input has by the recurrence that reads it, or by the first layer or recurrence behind a transpose of it; None
-    where there is none, or it tells nothing."""
+    """The shape that an input has by the recurrence that reads it, or by the first layer or recurrence behind a transpose of it.
+    None where there is none, or it tells nothing."""
     assert model.graph is not None
     start = next((n for n in model.graph.variables() if n.name == name), None)
     found = None if start is None else _behind(model, (id(start), 0), lambda _, node: node.means(Permutation, RNN))
@@ -438,6 +439,19 @@ def _behind_turn(model: Model, name: str) -> MaybeShape:
     except (MXNetError, ValueError):  # of another rank
         return None
     return tuple(made[order.index(i)] for i in range(len(made)))
+
+
+def _state(model: Model, name: str) -> MaybeShape:
+    """The shape of a recurrence's state; None for an input that is none."""
+    assert model.graph is not None
+    readers = model.graph.uses()
+    for node in model.graph.variables():
+        for reader, position in readers.get((id(node), 0), ()) if node.name == name else ():
+            op = reader.op
+            if isinstance(op, RNN) and op.input_names()[position] in op.state_names:
+                units = op.state_size if op.input_names()[position] == "state_cell" else op.result_size
+                return (op.num_layers * op.directions, 1, units)
+    return None
 
 
 def _sequence(model: Model, node: Node) -> MaybeShape:

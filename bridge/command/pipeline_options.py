@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from ..batching import BATCH
@@ -198,6 +197,8 @@ def read_pictures(
         made.model, image, Feeds({**made.specs, **arrays}, given.sources), made.ranges, recorded=recorded
     )
     if wanted.bgr:
+        from ..images import turned
+
         for feeds in (first, *further):
-            feeds[made.name] = np.ascontiguousarray(np.flip(feeds[made.name], made.layout.index("C")))
+            turned(feeds, made.name, made.layout.index("C"))
     return first, further
