@@ -218,7 +218,9 @@ class Cases:
         self.wanted |= {n: with_batch(s, BATCH) for n, s in self.wanted.items() if n not in self.arrays}
 
     def _infer_shapes(self) -> None:
-        """Give inputs of which nobody says a shape those that follow from others in a graph, as of states from the sequence's."""
+        """Give inputs that both sides take, and of which nobody says a shape, those that follow from others in a graph, as of
+        states from the sequence's."""
+        shared = {n for n in self.wanted if n in self.left.inputs and self.second.get(n, n) in self.right.inputs}
         for engine, theirs in ((self.left, {}), (self.right, self.second)):
             graph = engine.model.graph
             if graph is None or all(s.shape is not None for s in self.wanted.values()):
@@ -229,7 +231,7 @@ class Cases:
                 inferred = engine.model.infer({m: s for m, s in known.items() if m in engine.inputs})
                 for variable in graph.variables():
                     name, shape = own.get(variable.name), inferred.spec(Entry(variable)).shape
-                    if name is not None and self.wanted[name].shape is None and is_known(shape):
+                    if name in shared and self.wanted[name].shape is None and is_known(shape):
                         self.wanted[name] = Spec(shape, self.wanted[name].dtype)
 
     def _want_shapes(self) -> None:

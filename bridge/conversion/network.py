@@ -387,7 +387,7 @@ def _cast_at_once(model: Model, specs: Mapping[str, Spec], given: Mapping[str, S
         if behind and all(
             each.op is not None and each.op.name == "Cast" and each.op.dtype == np.float32 for each in behind
         ):
-            kind = "uint8" if expected(model.graph).get(node.name) == PIXELS or len(spec.shape or ()) == 4 else "int32"
+            kind = "uint8" if expected(model.graph).get(node.name) == PIXELS or len(spec.shape or ()) == 4 else "int64"
             found.append(
                 f"input {node.name} is taken as float32, which nothing says; {behind[0].name} makes it float32 at once, so that it "
                 f"may have been {'bytes' if kind == 'uint8' else 'whole numbers'}: for a file that takes them --input "
