@@ -94,7 +94,7 @@ def _compared(result: ConvertResult) -> list[Block]:
         return []
     accuracy = getattr(result, "accuracy", None)
     before = "" if accuracy is None else f"before it became {accuracy.precision}: "
-    return [Line(f"{before}{basis(result.verification, result.inputs)}")]
+    return [Line(f"{before}{basis(result.verification, result.inputs, result.outputs)}")]
 
 
 PICTURES = re.compile(r"from (.+, (RGB|BGR) (from|as) .+)")

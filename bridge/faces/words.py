@@ -188,9 +188,9 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def basis(result: VerifyResult, inputs: Mapping[str, Any]) -> str:
+def basis(result: VerifyResult, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> str:
     """Line about what a verdict rests on: the runs, how their inputs were made, the sizes of open axes, and how far apart outputs
-    are. inputs: the shapes that the second model takes, by name, with names for open axes."""
+    are. inputs, outputs: the shapes of the second model's, by name, with names for open axes, and ? where these have none."""
     kinds = list(dict.fromkeys(kind for each in result.runs for kind in _kinds(each)))
     sizes: dict[str, dict[str, None]] = {}
     for each in result.runs:
@@ -199,14 +199,18 @@ def basis(result: VerifyResult, inputs: Mapping[str, Any]) -> str:
             for axis, size in zip(spec_of.get("shape") or (), dims):
                 if isinstance(axis, str):
                     sizes.setdefault(axis, {})[str(size)] = None
+        for d in each.get("differences", ()):
+            for axis, size in zip((outputs or {}).get(d["name"], {}).get("shape") or (), d.get("shape") or ()):
+                if axis == "?" and sizes:  # one that follows from these
+                    sizes.setdefault(f"? of {d['name']}", {})[str(size)] = None
     at = [f"{axis} {' and '.join(found)}" for axis, found in sizes.items()]
     count = f"{len(result.runs)} run{'s' if len(result.runs) != 1 else ''}"
     of_sizes = f" at {', '.join(at)}" if at else ""
     largest = max((d.max_rel for d in result.differences if d.compared), default=0.0)
     apart = f"off by {small(largest)} of scale at most" if largest else "the same numbers"
     # one number stands for all outputs, of which the line above names a few
-    outputs, seen = len(result.differences), sum(d.compared for d in result.differences)
-    every = "" if outputs < 2 else f"all {outputs} outputs " if seen == outputs else f"{seen} of {outputs} outputs "
+    count_of, seen = len(result.differences), sum(d.compared for d in result.differences)
+    every = "" if count_of < 2 else f"all {count_of} outputs " if seen == count_of else f"{seen} of {count_of} outputs "
     return f"compared {every}in {count} ({', '.join(kinds)}){of_sizes}: {apart}"
 
 
