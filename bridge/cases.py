@@ -14,7 +14,7 @@ from converters.proto_nodes import reads, stored_tensors
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Domain, Spec
-from hybrid.core.shapes import UNKNOWN, MaybeShape, show
+from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.passes.strip_labels import label_names
 
@@ -169,6 +169,7 @@ class Cases:
         for name, spec in specs.items():
             self.wanted[name] = Spec(spec.shape, spec.dtype or self.wanted[name].dtype)
         self._choose_open_axes()
+        self._infer_shapes()
         self._want_shapes()
         self.wanted |= self._floats_of_another_size()
         self._want_places()
@@ -216,6 +217,23 @@ class Cases:
                     self.wanted[name] = Spec(spec.shape, self.wanted[name].dtype)
         self.wanted |= {n: with_batch(s, BATCH) for n, s in self.wanted.items() if n not in self.arrays}
 
+    def _infer_shapes(self) -> None:
+        """Give inputs that both sides take, and of which nobody says a shape, those that follow from others in a graph, as of
+        states from the sequence's."""
+        shared = {n for n in self.wanted if n in self.left.inputs and self.second.get(n, n) in self.right.inputs}
+        for engine, theirs in ((self.left, {}), (self.right, self.second)):
+            graph = engine.model.graph
+            if graph is None or all(s.shape is not None for s in self.wanted.values()):
+                continue
+            own = {theirs.get(n, n): n for n in self.wanted}
+            with suppress(MXNetError):
+                known = {m: self.wanted[n] for m, n in own.items() if self.wanted[n].shape is not None}
+                inferred = engine.model.infer({m: s for m, s in known.items() if m in engine.inputs})
+                for variable in graph.variables():
+                    name, shape = own.get(variable.name), inferred.spec(Entry(variable)).shape
+                    if name in shared and self.wanted[name].shape is None and is_known(shape):
+                        self.wanted[name] = Spec(shape, self.wanted[name].dtype)
+
     def _want_shapes(self) -> None:
         """Raise BadInput where an input is to be drawn whose shape is not known."""
         open_dims = [
@@ -244,7 +262,8 @@ class Cases:
             model, own = engine.model, theirs.get(name, name)
             if shape is None and model.graph is not None and own in model.variables():
                 return example(model, own, specs=self.wanted)
-        return as_example(shape)
+        leading = {s.shape[0] for s in self.wanted.values() if s.shape and isinstance(s.shape[0], str)} - {"?"}
+        return as_example(shape, leading)
 
     def _numbers_taken(self) -> dict[str, Taken]:
         """Numbers that inputs take by the graphs of both; of two ONNX models by the first that we can read."""

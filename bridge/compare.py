@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
@@ -22,6 +23,8 @@ SHARE = 0.1
 """Of the magnitude that slices have in the middle, that such a slice has at least."""
 RESOLUTION = 1 / 128
 """Of the tensor's largest number that the scale of a slice is at least: times 1e-5 that is what float32 resolves beside it."""
+SCALED = re.compile(r" x [^ ]+( to [^ ]+ by channel)?")
+"""Scales of outputs within the words of a rule: those of the numbers that were compared."""
 SIGNAL = "of signal to noise"
 """Behind the decibels of a judge that asks for so many: what it accepts is near enough and not equal."""
 TIES = "ties"

@@ -181,7 +181,7 @@ class _Draw(Numbers):
     def _integers(self) -> tuple[np.ndarray, str]:
         limits, small = np.iinfo(self.dtype), self.dtype.itemsize == 1
         low, high = 0, 4
-        if self.way.kind != "expected" and small:
+        if small and (self.way.kind != "expected" or self.dtype == np.uint8):  # bytes that pick nothing are of pictures
             low, high = int(limits.min), int(limits.max)
         elif self.way.kind != "expected" and self.shape != ():  # a single one is a count: of loops, of what is kept
             high = 4 * WIDER[min(self.way.mild, 1)]

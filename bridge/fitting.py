@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
-from hybrid.ir.graph import Node
+from hybrid.ir.graph import Entry, Node
 from hybrid.ops.join import Splitting
 
 from .models import Model
@@ -108,10 +108,75 @@ def unrolled(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> Unro
 
 
 def misfits(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[str]:
-    """Words for an input whose size is not the number of steps that the graph is unrolled for; none where that is not why inference
-    failed with this error."""
+    """Words for inputs of sizes that do not go together, by name, with some that do: the number of steps that the graph is unrolled
+    for, what follows from another input, or the same with channels elsewhere; none where that is not why inference failed."""
     found = unrolled(model, specs, error)
-    return [] if found is None else [found.misfit(specs)]
+    if found is not None:
+        return [found.misfit(specs)]
+    return _beside_others(model, specs, error) or _turned(model, specs, error)
+
+
+def why(error: MXNetError) -> str:
+    """The operator's words for what it does not take, without the shapes inside the network."""
+    return str(error).partition(" (input shapes")[0]
+
+
+def _written(name: str, sizes: Sequence[object]) -> str:
+    return f"--input {name}:{','.join(map(str, sizes))}"
+
+
+def _sized(specs: Mapping[str, Spec]) -> dict[str, tuple[int, ...]]:
+    return {n: tuple(s.shape) for n, s in specs.items() if s.shape is not None and is_known(s.shape)}  # type: ignore[misc]
+
+
+def _beside_others(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[str]:
+    """Words for inputs of other shapes than follow from one that is given, as those of a state do from the sequence's."""
+    assert model.graph is not None
+    known = _sized(specs)
+    nodes = {n.name: n for n in model.graph.variables()}
+    for kept in known if len(known) > 1 else ():
+        try:
+            inferred = model.infer({n: s for n, s in specs.items() if n == kept or n not in known})
+        except MXNetError:
+            continue
+        wanted = {n: inferred.spec(Entry(nodes[n])).shape for n in known if n in nodes and n != kept}
+        if all(shape is not None and is_known(shape) for shape in wanted.values()):
+            return [
+                f"input {n} {show(known[n])}: wanted {show(shape)} beside {kept} {show(known[kept])} ({why(error)}); give "
+                f"{_written(n, shape or ())}, or leave it out"
+                for n, shape in wanted.items()
+                if shape != known[n]
+            ]
+    return []
+
+
+def _turned(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[str]:
+    """Words for pictures whose channels are first where they are to be last, or the other way round."""
+    for name, shape in _sized(specs).items():
+        if len(shape) != 4:
+            continue
+        n, a, b, c = shape
+        for got, tried in (("NCHW", (n, b, c, a)), ("NHWC", (n, c, a, b))):
+            if tried != shape and fits(model, {**specs, name: Spec(tried, specs[name].dtype)}):
+                return [
+                    f"input {name} {show(shape)} does not fit ({why(error)}); is it {got}? try {_written(name, tried)}"
+                ]
+    return []
+
+
+def other_sides(model: Model, specs: Mapping[str, Spec]) -> str:
+    """An option with sides of pictures that fit, where those that are given do not: one of them other, or both; empty where none of
+    SIDES does."""
+    for name, shape in _sized(specs).items():
+        if len(shape) != 4:
+            continue
+        high, wide = (1, 2) if shape[1] not in (1, 3) and shape[3] in (1, 3) else (2, 3)
+        for side in SIDES:
+            for axes in ((high,), (wide,), (high, wide)):
+                tried = tuple(side if i in axes else d for i, d in enumerate(shape))
+                if tried != shape and fits(model, {**specs, name: Spec(tried, specs[name].dtype)}):
+                    return _written(name, tried)
+    return ""
 
 
 def _with_steps(specs: Mapping[str, Spec], steps: int) -> Iterator[tuple[str, int, dict[str, Spec]]]:

@@ -27,6 +27,8 @@ from .stems import PIXELS, expected
 
 MOST_SETS = 8
 """Batches that are made of a folder; what is left of it is left out."""
+RGB, BGR = "RGB ", "BGR "
+"""The order of colours, as it is said before the numbers that they are."""
 IMAGENET = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]], np.float32)
 """Mean and deviation of red, green and blue between 0 and 1 by which networks for ImageNet are given pictures."""
 
@@ -44,10 +46,11 @@ def load_images(
     """Sets of arrays for a model, one batch of pictures each, with the files that they come from.
 
     paths: a picture or a folder of them, for the only input that takes pictures, or ``NAME=PATH`` for that one. inputs: shapes by
-    name where the model leaves them open. ranges: (low, high) that black and white become, by name; without it what the graph's
-    first operators expect, else red, green and blue as networks for ImageNet have them; bytes stay bytes. A batch that the
-    pictures do not fill begins again with the first. together: all in one batch where its size is open. most: batches that are
-    made; None for as many as the pictures fill. nested: of a folder without pictures those of the folders in it.
+    name where the model leaves them open, with a text for an axis of any size. ranges: (low, high) that black and white become, by
+    name; without it what the graph's first operators expect, else red, green and blue as networks for ImageNet have them; bytes
+    stay bytes. A batch that the pictures do not fill begins again with the first. together: all in one batch where its size is
+    open. most: batches that are made; None for as many as the pictures fill. nested: of a folder without pictures those of the
+    folders in it.
     Raises BadInput, and MXNetError without Pillow.
 
     Examples
@@ -76,12 +79,12 @@ def load_images(
         )
         batches = _batches(files, specs[name], name, numbers, together, most)
         for number, (array, used) in enumerate(batches):
-            if said.get("bgr"):
-                array = np.ascontiguousarray(np.flip(array, (_layout(specs[name].shape) or "").index("C")))
             if number == len(sets):
                 sets.append(Feeds())
             sets[number][name] = array
             sets[number].sources[name] = used
+            if said.get("bgr"):
+                turned(sets[number], name, (_layout(specs[name].shape) or "").index("C"))
     return [s for s in sets if len(s) == len(sets[0])]
 
 
@@ -93,7 +96,8 @@ def _specs(model: Model, inputs: Mapping[str, Any]) -> dict[str, Spec]:
         own = specs_of_onnx(model.proto) if model.proto is not None else {}
     else:
         names = set(names_to_fill(model, told))
-        inferred = model.infer({n: s for n, s in told.items() if n in names})
+        sized = {n: s for n, s in told.items() if not any(isinstance(d, str) for d in s.shape or ())}
+        inferred = model.infer({n: s for n, s in sized.items() if n in names})
         own = {n.name: inferred.spec(Entry(n)) for n in model.graph.variables() if n.name in names}
     return own | {n: Spec(s.shape, s.dtype or own.get(n, Spec()).dtype) for n, s in told.items()}
 
@@ -190,7 +194,7 @@ def _batches(
         out.append(
             (
                 np.ascontiguousarray(array.transpose(0, 3, 1, 2)) if layout == "NCHW" else array,
-                _told(used, numbers) + said,
+                _told(used, numbers, array.shape[3]) + said,
             )
         )
     return out
@@ -223,9 +227,15 @@ def _as_numbers(pixels: np.ndarray, numbers: Domain | None, dtype: np.dtype) -> 
     return (numbers.low + pixels * ((numbers.high - numbers.low) / 255)).astype(dtype)
 
 
-def _told(files: Sequence[Path], numbers: Domain | None) -> str:
-    """Origin of a batch, in words."""
+def _told(files: Sequence[Path], numbers: Domain | None, channels: int) -> str:
+    """Origin of a batch, in words, with the order of colours where there are some."""
     names = [f"{f.parent.name}/{f.name}" if f.parent.name else f.name for f in files]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     how = "as networks for ImageNet have them" if numbers is None else f"from {numbers.low:g} to {numbers.high:g}"
-    return f"{shown}, {how}"
+    return f"{shown}, {RGB if channels == 3 else ''}{how}"
+
+
+def turned(feeds: Feeds, name: str, axis: int) -> None:
+    """Turn the order of colours of an input's pictures, and what is said of it."""
+    feeds[name] = np.ascontiguousarray(np.flip(feeds[name], axis))
+    feeds.sources[name] = feeds.sources[name].replace(f", {RGB}", f", {BGR}")

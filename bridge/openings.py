@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from hybrid.core.op import Spec
 from hybrid.core.shapes import MaybeShape
 
@@ -40,9 +42,12 @@ def sized(model: Model, batch: int = 1) -> dict[str, Spec]:
     return {n: with_batch(s, batch) for n, s in found.items()}
 
 
-def as_example(shape: MaybeShape) -> str:
-    """Sizes that fit a declared shape, as they are written: the batch 1, and usual ones where others are open."""
+def as_example(shape: MaybeShape, batches: Collection[str] = ()) -> str:
+    """Sizes that fit a declared shape, as they are written: the batch 1, and usual ones where others are open. batches: names of
+    axes that are the batch of another input, wherever they stand."""
     if shape is None:
         return "1,3,224,224"
     usual = "224" if len(shape) == 4 else "16"
-    return ",".join(("1" if i == 0 else usual) if isinstance(d, str) else str(d) for i, d in enumerate(shape))
+    return ",".join(
+        ("1" if i == 0 or d in batches else usual) if isinstance(d, str) else str(d) for i, d in enumerate(shape)
+    )

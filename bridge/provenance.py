@@ -5,7 +5,6 @@ would say otherwise (no dates, no times), so that files stay the same byte for b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,14 +14,13 @@ import onnx
 from converters.writer import DATA_KEY
 from hybrid.formats.files import append
 
+from .compare import SCALED
 from .models import Model
 from .recorded import own_version
 from .result import VerifyResult, identify
 
 PREFIX = "gluonnx."
 """Beginning of the names of such members of a model's metadata."""
-SCALED = re.compile(r" x [^ ]+( to [^ ]+ by channel)?")
-"""Scales of outputs within a rule: those of the numbers that were drawn."""
 
 
 def provenance(

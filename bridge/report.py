@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -94,7 +95,24 @@ def _compared(result: ConvertResult) -> list[Block]:
     accuracy = getattr(result, "accuracy", None)
     before = "" if accuracy is None else f"before it became {accuracy.precision}: "
     recorded = beside(result.verification)
-    return [Line(f"{before}{basis(result.verification, result.inputs)}"), *([Line(recorded)] if recorded else [])]
+    line = Line(f"{before}{basis(result.verification, result.inputs, result.outputs)}")
+    return [line, *([Line(recorded)] if recorded else [])]
+
+
+PICTURES = re.compile(r"from (.+, (RGB|BGR) (from|as) .+)")
+"""Origin of an input that pictures were read for, as it is told."""
+
+
+def _pictures(result: ConvertResult) -> list[Block]:
+    """Lines for inputs that got pictures: which in the first run, the order of their colours, and in how many more runs."""
+    runs = result.verification.runs if result.verification is not None else ()
+    found: dict[str, list[str]] = {}
+    for each in runs:
+        for name, given in each.get("inputs", {}).items():
+            if match := PICTURES.fullmatch(str(given.get("from", ""))):
+                found.setdefault(name, []).append(match[1])
+    more = {name: f" (and {len(told) - 1} more runs of pictures)" for name, told in found.items() if told[1:]}
+    return [Line(f"{name}: {told[0]}{more.get(name, '')}") for name, told in found.items()]
 
 
 def _rewritten(result: ConvertResult) -> str:
@@ -162,6 +180,7 @@ def convert_brief(result: ConvertResult) -> Page:
     if notes:
         more = f" (and {len(notes) - 1} more: -v)" if notes[1:] else ""
         parts.append(Line(f"note: {notes[0]}{more}", "warn"))
+    parts += _pictures(result)
     parts += _compared(result)
     parts += _accuracy(result, False)
     return _page(result, parts, _rewritten(result))

@@ -15,16 +15,21 @@ from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.ir.declared import declared
-from hybrid.ir.graph import Entry, Node
+from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.elementwise import Elementwise
+from hybrid.ops.expand import Pad
+from hybrid.ops.rnn import RNN
+from hybrid.ops.shape import Permutation
 from hybrid.passes.strip_labels import label_names
 
-from .fitting import SIDES, cuts, fitting_side, is_cut, misfits, unrolled
+from .fitting import SIDES, cuts, fitting_side, is_cut, misfits, other_sides, unrolled, why
 from .models import Model, check_dtypes, check_params, check_sizes, missing_words, split_inputs
 from .paths import BadInput, listed
 
 USUAL = {3: (1, 3, 128), 4: (1, 3, SIDES[0], SIDES[0]), 5: (1, 3, 16, 112, 112)}
 """Sizes for an example of an input of so many dimensions."""
+STEPS = 16
+"""Steps for an example of a sequence."""
 SPACE = {3: ("LENGTH",), 4: ("HEIGHT", "WIDTH"), 5: ("DEPTH", "HEIGHT", "WIDTH")}
 """Words in the place of sizes of such an input, where the usual ones do not fit."""
 
@@ -52,7 +57,7 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
             raise BadInput(*problems) from error
         if converters.export.untranslatable(model.graph):
             return specs  # conversion lists all those nodes, which says more
-        raise BadInput(*(check_dtypes(model, specs) or [str(error)])) from error
+        raise BadInput(*(check_dtypes(model, specs) or _other_sides(model, specs, error) or [str(error)])) from error
     problems = check_sizes(model.graph, inferred)
     if problems:
         raise BadInput(*problems)
@@ -60,13 +65,14 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
     out = dict(specs)
     lacking = [n for n in free if n not in ignored and inferred.spec(Entry(nodes[n])).shape is None and n not in out]
     beside = _told_by_others(model, specs, lacking)
+    follow = [n for n, shape in beside.items() if is_known(shape)]  # as soon as the others are given
     for name in free:
         found = inferred.spec(Entry(nodes[name]))
         have = out.get(name, Spec())
         spec = Spec(have.shape if have.shape is not None else found.shape, have.dtype or found.dtype)
         if is_known(spec.shape) and name not in ignored:
             out[name] = spec
-        elif name not in ignored and not converters.export.untranslatable(model.graph):
+        elif name not in ignored and name not in follow and not converters.export.untranslatable(model.graph):
             said = _no_shape(model, name, beside.get(name, spec.shape), specs)
             problems += [p for p in (*model.unread, said) if p not in problems]
     for name, axes in dynamic.items():
@@ -289,9 +295,16 @@ def _unfit(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     if problems and given:
         problems.append(
             f"so {given} is not the size that the network was trained for, or the parameters are of another network: give that "
-            "size with --input (and --resize)"
+            f"size with --input (and --resize){f'; {fitting} would fit' if (fitting := other_sides(model, specs)) else ''}"
         )
     return problems
+
+
+def _other_sides(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[str]:
+    """Words for pictures of a size that some layer does not take, with one that all of them do."""
+    fitting = other_sides(model, specs)
+    given = listed([f"{n} {show(s.shape)}" for n, s in specs.items() if s.shape is not None and is_known(s.shape)])
+    return [f"{given} is no size that the network takes ({why(error)}); {fitting} would fit"] if fitting else []
 
 
 def _unknown(model: Model, name: str, free: list[str]) -> str:
@@ -317,7 +330,8 @@ def _told_by_others(model: Model, specs: Mapping[str, Spec], lacking: Sequence[s
     """Shapes that follow for some of the inputs that lack one from what is proposed for the others, as those of a cell's state from
     the sequence's: what is proposed for all fits together then."""
     assert model.graph is not None
-    proposed = {n: Spec(known) for n in lacking if (known := _first_layer(model, n)) is not None and is_known(known)}
+    sizes = {n: sizes_for(model, n, None, specs) for n in lacking if _first_layer(model, n) is not None}
+    proposed = {n: Spec(shape) for n, shape in sizes.items() if all(isinstance(d, int) for d in shape)}  # type: ignore[arg-type]
     if not proposed or len(proposed) == len(lacking):
         return {}
     try:
@@ -352,10 +366,12 @@ def sizes_for(
     assert model.graph is not None
     known = _own_shape(model, name, specs or {}) if shape is None else shape
     known = _first_layer(model, name) if known is None else known
+    known = _state(model, name) if known is None else known
     if known is None:
         return USUAL[4]
     rank, layer = len(known), first_layer(model, name)
-    space = range(1, rank - 1) if layer is not None and _last(layer) else range(2, rank)
+    last = _last(layer) if layer is not None else rank > 1 and known[1] is UNKNOWN and known[-1] is not UNKNOWN
+    space = range(1, rank - 1) if last else range(2, rank)
     usual = dict(enumerate(USUAL.get(rank, (1, *(16,) * (rank - 1)))))
     if rank not in SPACE:
         return tuple(usual[i] if d is UNKNOWN else d for i, d in enumerate(known))
@@ -399,7 +415,58 @@ def _first_layer(model: Model, name: str) -> MaybeShape:
     """The shape that the first layer with weights behind an input takes, as far as it tells; None where it tells nothing."""
     layer = first_layer(model, name)
     if layer is None:
-        return _steps(model, name)
+        steps = _steps(model, name)
+        return _behind_turn(model, name) if steps is None else steps
+    return _taken_by(model, name, layer)
+
+
+def _behind_turn(model: Model, name: str) -> MaybeShape:
+    """The shape that an input has by the recurrence that reads it, or by the first layer or recurrence behind a transpose of it.
+    None where there is none, or it tells nothing."""
+    assert model.graph is not None
+    start = next((n for n in model.graph.variables() if n.name == name), None)
+    found = None if start is None else _behind(model, (id(start), 0), lambda _, node: node.means(Permutation, RNN))
+    layer = found
+    while layer is not None and layer.means(Permutation, Pad):  # a border leaves channels as they are
+        layer = _behind(model, (id(layer), 0), lambda m, node: _has_weight(m, node) or node.means(Pad, RNN))
+    if found is None or layer is None:
+        return None
+    made = _sequence(model, layer) if layer.means(RNN) else _taken_by(model, name, layer)
+    if made is None or layer is found:
+        return made
+    try:
+        order = [*found.op.order(len(made))]  # type: ignore[union-attr]  # it is a permutation
+    except (MXNetError, ValueError):  # of another rank
+        return None
+    return tuple(made[order.index(i)] for i in range(len(made)))
+
+
+def _state(model: Model, name: str) -> MaybeShape:
+    """The shape of a recurrence's state; None for an input that is none."""
+    assert model.graph is not None
+    readers = model.graph.uses()
+    for node in model.graph.variables():
+        for reader, position in readers.get((id(node), 0), ()) if node.name == name else ():
+            op = reader.op
+            if isinstance(op, RNN) and op.input_names()[position] in op.state_names:
+                units = op.state_size if op.input_names()[position] == "state_cell" else op.result_size
+                return (op.num_layers * op.directions, 1, units)
+    return None
+
+
+def _sequence(model: Model, node: Node) -> MaybeShape:
+    """The shape that a recurrence takes, as far as the size of its parameters tells."""
+    op = node.op
+    assert isinstance(op, RNN)
+    arrays = [model.params.get(n.name) for n in Graph([node.inputs[1]]).variables()]
+    total = sum(a.size for a in arrays if a is not None)
+    fixed = op.parameter_count(0)
+    features, left = divmod(total - fixed, op.parameter_count(1) - fixed)
+    return None if any(a is None for a in arrays) or left or features < 1 else (STEPS, 1, features)
+
+
+def _taken_by(model: Model, name: str, layer: Node) -> MaybeShape:
+    """The shape that a layer with weights takes, as far as it tells; None where it tells nothing. name: of the input before it."""
     op, weight = layer.op, _weight(model, layer)
     kind = op.name if op is not None else ""
     if kind in ("Convolution", "Convolution_v1") and weight is not None:

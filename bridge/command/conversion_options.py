@@ -59,7 +59,13 @@ def read_conversion(
     ranges, wanted = feeding.ranges, before.read()
     axes, batch = read_dynamic(options.dynamic, options.batch)
     specs, pictures = read_pictures(
-        model, feeding.image, read_inputs(model, feeding.input, feeding.inputs), ranges, wanted, axes
+        model,
+        feeding.image,
+        read_inputs(model, feeding.input, feeding.inputs),
+        ranges,
+        wanted,
+        axes,
+        comparing.expected,
     )
     return {
         "inputs": specs,

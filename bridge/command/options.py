@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import bridge
+from hybrid.core.op import Spec
 
 from ..compare import Tolerance
 from ..inputs import Feeds, load_feeds, parse_inputs, parse_ranges
@@ -156,14 +157,26 @@ def read_images(
     given: Feeds,
     ranges: Mapping[str, tuple[float, float]],
     together: bool = False,
+    declared: Mapping[str, Spec] | None = None,
+    recorded: Path | None = None,
 ) -> tuple[Feeds, list[Feeds]]:
-    """The inputs with the first batch of --image, and those with further ones."""
+    """The inputs with the first batch of --image, and those with further ones. declared: what another file says of inputs, for
+    those of which this model says nothing. recorded: outputs that the pictures are held against, row by row. Raises BadInput."""
     if not image:
         return given, []
     from ..images import load_images
 
-    sets = load_images(image, model, inputs=given, ranges=ranges, together=together)
+    known = {**(declared or {}), **given}
+    sets = load_images(image, model, inputs=known, ranges=ranges, together=together or recorded is not None)
     first, *further = (Feeds({**given, **each}, {**given.sources, **each.sources}) for each in sets)
+    if further and recorded is not None:
+        sizes = [
+            f"--input {n}:{','.join(map(str, (a.shape[0] * len(sets), *a.shape[1:])))}" for n, a in sets[0].items()
+        ]
+        raise BadInput(
+            f"--image makes {len(sets)} runs, a batch of {len(next(iter(sets[0].values())))} in each, and one run is held against "
+            f"{recorded}: {' '.join(sizes)} puts all pictures into one batch, whose rows are those of the files by their names"
+        )
     return first, further
 
 

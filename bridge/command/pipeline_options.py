@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from ..batching import BATCH
@@ -79,9 +78,15 @@ Labels = Annotated[
     typer.Option(help="Class names, one per line, for the file's metadata.", rich_help_panel=BEHIND),
 ]
 PostprocessOutput = Annotated[
-    str | None, typer.Option(help="The output with scores, if there are several.", rich_help_panel=BEHIND)
+    str | None,
+    typer.Option(
+        help="The output with scores, if there are several and --labels does not tell.", rich_help_panel=BEHIND
+    ),
 ]
-ClassAxis = Annotated[int | None, typer.Option(help="The axis of the classes; by default 1.", rich_help_panel=BEHIND)]
+ClassAxis = Annotated[
+    int | None,
+    typer.Option(help="The axis of the classes; by default as --labels tells, or 1.", rich_help_panel=BEHIND),
+]
 Batch = Annotated[int | None, typer.Option(help="The batch size of every input, such as 1.")]
 DynamicOption = Annotated[
     list[str] | None,
@@ -180,13 +185,20 @@ def read_pictures(
     ranges: Ranges,
     wanted: Preprocess | None,
     dynamic: Dynamic,
+    recorded: Path | None = None,
 ) -> tuple[Feeds, list[Feeds]]:
-    """The inputs with the first batch of --image, and those with further ones, in the form in which the file takes them."""
+    """The inputs with the first batch of --image, and those with further ones, in the form in which the file takes them. recorded:
+    as read_images takes it."""
     if wanted is None or not image:
-        return read_images(model, image, given, ranges)
+        return read_images(model, image, given, ranges, recorded=recorded)
     made = preprocessed(model, wanted, as_specs(given)[0], dynamic, ranges)
-    first, further = read_images(made.model, image, Feeds({**made.specs, **given}, given.sources), made.ranges)
+    arrays = as_specs(given)[1]
+    first, further = read_images(
+        made.model, image, Feeds({**made.specs, **arrays}, given.sources), made.ranges, recorded=recorded
+    )
     if wanted.bgr:
+        from ..images import turned
+
         for feeds in (first, *further):
-            feeds[made.name] = np.ascontiguousarray(np.flip(feeds[made.name], made.layout.index("C")))
+            turned(feeds, made.name, made.layout.index("C"))
     return first, further

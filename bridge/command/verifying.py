@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import bridge
+from hybrid.core.op import Spec
 
 from .. import report
 from ..inputs import parse_names
-from ..models import open_with
+from ..models import Model, names_to_fill, open_with, specs_of_onnx
 from ..paths import BadInput, names_in
 from ..pipeline.preprocess import taken_by
 from .groups import grouped
@@ -73,12 +75,16 @@ def verify(
         # inputs are those of the file where one prepares pictures itself, which the network beside it then does too
         carried = steps and second is not None and taken_by(second.proto) and not taken_by(first.proto)
         fed = second if carried and second is not None else first
-        specs, pictures = read_images(fed, feeding.image, read_inputs(fed, feeding.input, feeding.inputs), ranges)
+        names = parse_names(map or ())
+        specs, pictures = read_images(
+            fed, feeding.image, read_inputs(fed, feeding.input, feeding.inputs), ranges,
+            declared=None if second is None else _declared(fed, second, names), recorded=comparing.expected,
+        )  # fmt: skip
         result = bridge.verify(
             first,
             second,
             inputs=specs,
-            names=parse_names(map or ()),
+            names=names,
             ranges=ranges,
             **comparing.read(fed, specs, pictures),
             runs=runs,
@@ -92,3 +98,13 @@ def verify(
         print_result(result.as_dict(), as_json, lambda: report.verify_table(result), report_to, status=status)
     if status:
         raise typer.Exit(status)
+
+
+def _declared(model: Model, other: Model, names: Mapping[str, str]) -> dict[str, Spec]:
+    """Shapes of a network's inputs as the ONNX file beside it declares them. names: the file's names by the network's."""
+    if model.is_onnx or other.proto is None:
+        return {}
+    own, found = names_to_fill(model), specs_of_onnx(other.proto)
+    if len(own) == len(found) == 1 and own[0] not in names:  # whatever it is called
+        return {own[0]: Spec(*(s.shape for s in found.values()))}
+    return {n: Spec(found[names.get(n, n)].shape) for n in own if names.get(n, n) in found}

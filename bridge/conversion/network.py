@@ -31,7 +31,7 @@ from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import listed, names_in, one_or_more
 from ..pipeline import detections
 from ..pipeline.labels import as_metadata, doubles
-from ..pipeline.postprocess import as_facts, postprocessed
+from ..pipeline.postprocess import as_facts, placed, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import Recording, load_recording
 from ..renaming import with_new_names
@@ -48,6 +48,7 @@ from ..settle import (
     with_axes,
     with_declared_axes,
 )
+from ..stems import PIXELS, expected
 from .asked import Proof, Wanted
 
 
@@ -127,17 +128,19 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
     if not wanted.preprocess:
         found = with_declared_axes(model, specs, axes, wanted.batch)
         specs, axes, beside = found.specs, found.dynamic, [*beside, *found.notes]
-    facts = as_metadata(wanted.postprocess.labels) | as_facts(wanted.postprocess) if wanted.postprocess else {}
+    facts: dict[str, str] = {}
     if wanted.preprocess:
         prepared = preprocessed(model, wanted.preprocess, specs, axes, proof.ranges or {})
         model, specs, axes = prepared[:3]
-        proof, facts = dataclasses.replace(proof, ranges=prepared.ranges), facts | prepared.facts
+        proof, facts = dataclasses.replace(proof, ranges=prepared.ranges), dict(prepared.facts)
     hold_dtypes(model, arrays, sources_of(given))
     specs, axes = _sized(model, specs, axes, wanted.batch)
     if problems := of_one_place(model, specs):
         raise BadInput(*problems)
     if wanted.postprocess:
-        model = postprocessed(model, wanted.postprocess, specs)
+        behind = placed(model, wanted.postprocess, specs)
+        facts = as_metadata(behind.labels) | as_facts(behind) | facts
+        model = postprocessed(model, behind, specs)
     model, names = with_new_names(model, wanted.rename)
     if recording is not None:
         hold_sizes_taken(recording, specs, axes)
@@ -158,6 +161,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         *_warnings(model),
         *(doubles(wanted.postprocess.labels) if wanted.postprocess else ()),
         *_ids_as_floats(model, specs, as_specs(given)[0]),
+        *_cast_at_once(model, specs, as_specs(given)[0]),
         *(() if detector is None else (detector.note,)),
     )
     twin = None
@@ -407,6 +411,30 @@ def _ids_as_floats(model: Model, specs: Mapping[str, Spec], given: Mapping[str, 
         and (name not in given or given[name].dtype is None)
         and not any(n.name == name and "__dtype__" in n.attrs for n in (model.graph.variables() if model.graph else ()))
     ]
+
+
+def _cast_at_once(model: Model, specs: Mapping[str, Spec], given: Mapping[str, Spec]) -> list[str]:
+    """Words for inputs that are floats because nobody said what they are, and that the network makes float32 at once: of floats
+    nobody would."""
+    assert model.graph is not None
+    readers = model.graph.uses()
+    found = []
+    for node in model.graph.variables():
+        spec, said = specs.get(node.name, Spec()), given.get(node.name, Spec())
+        if spec.dtype != np.float32 or said.dtype is not None or "__dtype__" in node.attrs:
+            continue
+        behind = [reader for reader, _ in readers.get((id(node), 0), ())]
+        if behind and all(
+            each.op is not None and each.op.name == "Cast" and each.op.dtype == np.float32 for each in behind
+        ):
+            pixels = expected(model.graph, model.params).get(node.name) == PIXELS or len(spec.shape or ()) == 4
+            kind = "uint8" if pixels else "int64"
+            found.append(
+                f"input {node.name} is taken as float32, which nothing says; {behind[0].name} makes it float32 at once, so that it "
+                f"may have been {'bytes' if kind == 'uint8' else 'whole numbers'}: for a file that takes them --input "
+                f"{node.name}:{','.join(map(str, spec.shape or ()))}:{kind}"
+            )
+    return found
 
 
 def _warnings(model: Model) -> list[str]:

@@ -83,12 +83,12 @@ class _Verification:
         result, width = self.result, options.max_width
         yield from self._head(width)
         facts: list[tuple[str, str | Text]] = [*self._inputs()]
-        facts += [("tolerance", rule) for rule in words.rules(result.differences)]
+        facts += [("tolerance", rule) for rule in words.rules_beside(result.differences)]
         yield _facts(facts)
         if result.differences:
             yield Text()
-            yield outputs(result.differences, width)
-            if of_run := words.worst(result):
+            yield outputs(result, width)
+            if of_run := words.worst_beside(result):
                 yield Text(of_run, style="dim")
         yield from self._reasons()
         yield Text()
@@ -166,16 +166,19 @@ class _Brief:
         self.result = result
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        yield outputs(self.result.differences, options.max_width)
-        if of_run := words.worst(self.result):
+        yield outputs(self.result, options.max_width)
+        if of_run := words.worst_beside(self.result):
             yield Text(of_run, style="dim")
-        for rule in words.rules(self.result.differences):
+        for rule in words.rules_beside(self.result.differences):
             yield Text(f"|a - b| may be {rule} of |a|", style="dim")
 
 
-def outputs(differences: Sequence[Difference], width: int) -> Table:
+def outputs(result: VerifyResult, width: int) -> Table:
     """The measures of all outputs, with as many columns as fit; names are shortened last."""
+    differences = result.differences
     columns = _columns(differences)
+    if of_runs := words.runs_of(result):
+        columns.insert(-1, ("run", of_runs, 3))
     names = [d.name for d in differences]
     while True:
         room = width - sum(2 + max(len(head), *map(len, cells)) for head, cells, _ in columns)

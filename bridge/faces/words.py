@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..compare import SIGNAL, Difference
+from ..compare import SCALED, SIGNAL, Difference
 from ..result import GROWN, RECORDED, Divergence, Layer, ModelFile, VerifyResult
 from .blocks import Tone
 
@@ -140,10 +140,33 @@ def reliefs(result: VerifyResult) -> list[str]:
 
 def run(result: VerifyResult, index: int) -> str:
     """A run by its place among all, its kind and sizes."""
+    return f"run {index + 1} of {len(result.runs)} ({_how(result, index)})"
+
+
+def _how(result: VerifyResult, index: int) -> str:
     found = result.runs[index]
     sizes = [f"{n} {shape(dims)}" for n, dims in list(found.get("shapes", {}).items())[:2]]
     more = ["..."] if len(found.get("shapes", {})) > 2 else []
-    return f"run {index + 1} of {len(result.runs)} ({', '.join([kind(found), *sizes, *more])})"
+    return ", ".join([kind(found), *sizes, *more])
+
+
+def runs_of(result: VerifyResult) -> list[str]:
+    """By output the number of the run that its numbers are of; none where that is one for all."""
+    found = [result.run_of.get(d.name) for d in result.differences]
+    if len(result.runs) < 2 or len({i for i in found if i is not None}) < 2:
+        return []
+    return ["" if i is None else str(i + 1) for i in found]
+
+
+def worst_beside(result: VerifyResult) -> str:
+    """As worst, beside a table that has the runs of outputs in a column of its own."""
+    if not runs_of(result):
+        return worst(result)
+    places: dict[str, list[str]] = {}
+    for index in sorted({i for d in result.differences if (i := result.run_of.get(d.name)) is not None}):
+        places.setdefault(_how(result, index), []).append(str(index + 1))
+    said = [f"{'runs' if len(found) > 1 else 'run'} {', '.join(found)} ({how})" for how, found in places.items()]
+    return f"numbers and counts are of the run where an output is worst, one of {len(result.runs)}: {'; '.join(said)}"
 
 
 def worst(result: VerifyResult) -> str:
@@ -165,9 +188,9 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def basis(result: VerifyResult, inputs: Mapping[str, Any]) -> str:
+def basis(result: VerifyResult, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> str:
     """Line about what a verdict rests on: the runs, how their inputs were made, the sizes of open axes, and how far apart outputs
-    are. inputs: the shapes that the second model takes, by name, with names for open axes."""
+    are. inputs, outputs: the shapes of the second model's, by name, with names for open axes, and ? where these have none."""
     kinds = list(dict.fromkeys(kind for each in result.runs for kind in _kinds(each)))
     sizes: dict[str, dict[str, None]] = {}
     for each in result.runs:
@@ -176,6 +199,10 @@ def basis(result: VerifyResult, inputs: Mapping[str, Any]) -> str:
             for axis, size in zip(spec_of.get("shape") or (), dims):
                 if isinstance(axis, str):
                     sizes.setdefault(axis, {})[str(size)] = None
+        for d in each.get("differences", ()):
+            for axis, size in zip((outputs or {}).get(d["name"], {}).get("shape") or (), d.get("shape") or ()):
+                if axis == "?" and sizes:  # one that follows from these
+                    sizes.setdefault(f"? of {d['name']}", {})[str(size)] = None
     at = [f"{axis} {' and '.join(found)}" for axis, found in sizes.items()]
     # those of each side with a recording are runs of their own, on the same inputs, and have a line of their own
     sides = sum(any(d.name.endswith(end) for d in result.differences) for end in RECORDED.values())
@@ -185,8 +212,8 @@ def basis(result: VerifyResult, inputs: Mapping[str, Any]) -> str:
     of_sizes = f" at {', '.join(at)}" if at else ""
     apart = _apart(differences)
     # one number stands for all outputs, of which the line above names a few
-    outputs, seen = len(differences), sum(d.compared for d in differences)
-    every = "" if outputs < 2 else f"all {outputs} outputs " if seen == outputs else f"{seen} of {outputs} outputs "
+    count_of, seen = len(differences), sum(d.compared for d in differences)
+    every = "" if count_of < 2 else f"all {count_of} outputs " if seen == count_of else f"{seen} of {count_of} outputs "
     return f"compared {every}in {count} ({', '.join(kinds)}){of_sizes}: {apart}"
 
 
@@ -250,6 +277,18 @@ def rules(differences: Iterable[Difference]) -> list[str]:
         if d.tolerance:
             found.setdefault(d.tolerance, []).append(d.name)
     return list(found) if len(found) == 1 else [f"{rule} for {', '.join(names)}" for rule, names in found.items()]
+
+
+def rules_beside(differences: Sequence[Difference]) -> list[str]:
+    """As rules, in a line for each tolerance that differs by more than the largest numbers of outputs."""
+    found = rules(differences)
+    if len(found) < 2:
+        return found
+    short: dict[str, list[str]] = {}
+    for d in differences:
+        if d.tolerance:
+            short.setdefault(SCALED.sub(" x the largest number of the channel", d.tolerance), []).append(d.name)
+    return list(short) if len(short) == 1 else [f"{rule} for {_few(names)}" for rule, names in short.items()]
 
 
 def level(layer: Layer, levels: int) -> int | None:

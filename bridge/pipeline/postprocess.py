@@ -52,9 +52,10 @@ class Postprocess:
     labels: tuple[str, ...] = ()
     """Names of the classes, for the file's metadata."""
     output: str | None = None
-    """The output that holds scores; by default the only one."""
+    """The output that holds scores; by default the only one, or the only one with an axis as long as there are labels."""
     axis: int | None = None
-    """The axis along which the classes are; by default 1, of three axes it has to be said."""
+    """The axis along which the classes are; by default the only one as long as there are labels, or else 1; of three axes it has to
+    be said then."""
 
     @property
     def computes(self) -> bool:
@@ -76,6 +77,31 @@ def as_facts(wanted: Postprocess) -> dict[str, str]:
     """The member of a file's metadata that says what it does behind its network; none where it does nothing there."""
     steps = {n: v for n, v in asdict(wanted).items() if n != "labels" and v not in (None, False)}
     return {KEY: json.dumps(steps, sort_keys=True)} if steps.keys() & {"softmax", "argmax", "top_k"} else {}
+
+
+def placed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> Postprocess:
+    """The steps with the output and the axis that hold scores, where nobody says them and only one axis of one output, but for the
+    first, which is the batch as a rule, is as long as there are names of classes."""
+    assert model.graph is not None
+    output, axis = wanted.output, wanted.axis
+    if not wanted.labels or (output is not None and axis is not None):
+        return wanted
+    if not wanted.computes and axis is None and detector_of(model, specs, output) is not None:
+        return wanted
+    outputs = model.graph.outputs if output is None else [model.graph.outputs[_output(model, wanted)]]
+    inferred = model.infer(specs)
+    shapes = [(entry, inferred.spec(entry).shape or ()) for entry in outputs]
+    found = [
+        (entry, place, len(shape))
+        for entry, shape in shapes
+        for place, size in enumerate(shape)
+        if size == len(wanted.labels) and (place > 0 if axis is None else axis in (place, place - len(shape)))
+    ]
+    if len(found) != 1 or is_of_rows(found[0][0]):
+        return wanted
+    [(entry, place, rank)] = found
+    several, usual = len(model.graph.outputs) > 1, axis is None and place == 1 and rank != 3
+    return replace(wanted, output=entry.name if several else output, axis=axis if usual else place)
 
 
 def postprocessed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> Model:

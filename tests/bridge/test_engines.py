@@ -1317,14 +1317,16 @@ def test_arrays_in_files_keep_their_names_whatever_they_are(tmp_path: Path) -> N
 
 
 def test_numbers_like_others_are_drawn_from_all_of_them_in_the_dtype_that_is_asked_for() -> None:
-    """A known domain comes first; of whole numbers of every width the same five, of words of nothing."""
+    """A known domain comes first; of whole numbers of every width the same five, but for bytes, which are of pictures."""
     like = {"x": np.arange(12, dtype=np.float32).reshape(3, 4) * 10}
     for dtype in (np.float32, np.float16, np.int32, np.uint8):
         found = draw({"x": Spec((20, 30), np.dtype(dtype))}, {}, 1, like)["x"]
         assert found.dtype == dtype and set(np.unique(found).tolist()) == set(range(0, 120, 10))
     small = draw({"x": Spec((500,))}, {"x": Taken(Domain(2, 3, True))}, 1, like)["x"]
     assert small.dtype == np.float32 and set(small.tolist()) == {2, 3}
-    for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
+    pixels = draw({"x": Spec((9999,), np.dtype("uint8"))}, {})["x"]
+    assert pixels.dtype == np.uint8 and {*range(256)} == {*pixels.tolist()}
+    for kind in ("int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"):
         found = draw({"x": Spec((99,), np.dtype(kind))}, {})["x"]
         assert found.dtype == kind and set(found.tolist()) == {0, 1, 2, 3, 4}, kind
     for kind in ("float16", "float64"):

@@ -369,7 +369,7 @@ def test_the_run_that_numbers_are_of_is_told(models: tuple[Path, Path]) -> None:
     assert index is not None and d.max_rel == max(r["differences"][0]["max_rel"] for r in found.runs)
     assert found.runs[index]["differences"][0]["index"] == d.index
     assert found.as_dict()["differences"][0]["run"] == index
-    said = f"run {index + 1} of {len(found.runs)} ({found.runs[index]['kind']}, data (2,3,12,12))"
+    said = f"run {index + 1} of {len(found.runs)} ({words.kind(found.runs[index])}, data (2,3,12,12))"
     for shown in (
         as_html(found),
         text.as_text(found, 200),

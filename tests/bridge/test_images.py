@@ -52,7 +52,7 @@ def test_pictures_have_the_size_layout_and_numbers_of_the_input(faces: Path) -> 
     assert [list(s) for s in sets] == [["data"]] * 2
     want = np.stack([pixels(i) for i in (0, 1, 2, 0)]).transpose(0, 3, 1, 2).astype("f")  # the last batch begins again
     assert all((s["data"] == want[2 * i : 2 * i + 2]).all() for i, s in enumerate(sets))
-    assert sets[0].sources == {"data": "faces/0.png, faces/1.png, from 0 to 255"}
+    assert sets[0].sources == {"data": "faces/0.png, faces/1.png, RGB from 0 to 255"}
     (one,) = bridge.load_images(faces / "1.png", model, inputs={"data": (1, 3, 3, 4)}, ranges={"data": (-1, 1)})
     assert one["data"].shape == (1, 3, 3, 4) and -1 <= one["data"].min() < -0.3 and 0.3 < one["data"].max() <= 1
     assert one["data"].mean() == pytest.approx(pixels(1).mean() / 127.5 - 1, abs=1e-2)
@@ -60,7 +60,7 @@ def test_pictures_have_the_size_layout_and_numbers_of_the_input(faces: Path) -> 
     (usual,) = bridge.load_images(faces / "0.png", plain, inputs={"data": Spec((1, 3, 6, 8))})
     want = (pixels(0) / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
     np.testing.assert_allclose(usual["data"][0].transpose(1, 2, 0), want, rtol=1e-5, atol=1e-6)
-    assert usual.sources["data"].endswith("faces/0.png, as networks for ImageNet have them")
+    assert usual.sources["data"].endswith("faces/0.png, RGB as networks for ImageNet have them")
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
         net (uint8[n, h, w, 3] x, uint8[n, 1, 4, 4] gray) => (uint8[n, h, w, 3] y) { y = Identity (x) }""")
     opened = bridge.open_model(model)
@@ -98,7 +98,7 @@ def test_commands_take_pictures_and_say_so(faces: Path, tmp_path: Path) -> None:
     told = gluonnx("verify", tmp_path / "net", target, "--image", faces, *size, "--json")
     assert told.exit_code == 0
     result = bridge.verify(tmp_path / "net", target, inputs=bridge.load_images(faces, bridge.open_model(target))[0])
-    assert result.runs[0]["inputs"]["data"]["from"] == "from faces/0.png, faces/1.png, from 0 to 255"
+    assert result.runs[0]["inputs"]["data"]["from"] == "from faces/0.png, faces/1.png, RGB from 0 to 255"
     assert gluonnx("verify", tmp_path / "net", target, "--image", faces, "--range", "data:0,1", *size).exit_code == 0
     assert gluonnx("import", target, "-o", tmp_path / "back", "--image", faces).exit_code == 0
     ran = gluonnx("run", target, "--image", faces / "0.png", "-o", tmp_path / "out.npz")

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -194,7 +195,8 @@ def test_runs_of_a_recording_are_told_beside_those_of_two_models(net: Path, conv
     assert [d["run"] for d in result.as_dict()["differences"]] == [0, 4, 7]
     assert all(result.runs[i]["differences"][0]["max_abs"] == pytest.approx(0.25) for i in (4, 7))
     shown = " ".join(str(result).split())
-    assert "run 5 of 9" in shown and "run 8 of 9" in shown
+    assert "an output is worst, one of 9: " in shown and "runs 1, 5, 8 (given" in shown
+    assert re.findall(r" (\d) differs", shown) == ["5", "8"]
 
 
 # -- recordings of our own --------------------------------------------------------------------------------------------------

@@ -245,8 +245,9 @@ def test_float32_is_not_said_and_ids_of_it_are_remarked(imported: tuple[str, Any
     assert "__dtype__" not in mx.sym.load(f"{prefix}-symbol.json").attr_dict()["data0"]
     shapes: dict[str, Any] = {"data0": (2, 5), "data1": (2, 5)}
     result = bridge.convert(prefix, inputs=shapes, output=tmp_path / "tuned.onnx")
-    [note] = result.warnings
+    note, cast = result.warnings
     assert note.startswith("input data0 is taken as float32, which nothing says") and "--input data0:2,5:int64" in note
+    assert "makes it float32 at once" in cast and cast.endswith("--input data1:2,5:int64")
     for said in ("int64", "float32"):
         given = {n: Spec(s, np.dtype(said)) for n, s in shapes.items()}
         assert not bridge.convert(prefix, inputs=given, output=tmp_path / "tuned.onnx").warnings

@@ -62,6 +62,23 @@ def test_one_output_of_several(tmp_path: Path) -> None:
     assert list(renamed.outputs) == ["boxes_output", "best"]
 
 
+def test_names_of_classes_find_the_only_axis_as_long_as_they_are(tmp_path: Path) -> None:
+    data = mx.sym.var("data")
+    heads = [mx.sym.sum(data, axis=2, name="state"), mx.sym.identity(data, name="fc")]
+    model = bridge.open_model(mx.sym.Group(heads), {})
+    named = Postprocess(labels=tuple("abcdef"))
+    result = bridge.convert(model, inputs={"data": (2, 3, 6)}, postprocess=named, output=tmp_path / "n.onnx")
+    assert result.verified and list(result.outputs) == ["state_output", "fc_output"]
+    best = Postprocess(labels=tuple("abcdef"), argmax=True)
+    result = bridge.convert(model, inputs={"data": (2, 3, 6)}, postprocess=best, output=tmp_path / "m.onnx")
+    assert result.outputs["fc_class"]["shape"] == [2, 3]
+    # the file says which axis of which output it is, since it has no names to be counted where this is read
+    assert bridge.verify(model, tmp_path / "m.onnx", inputs={"data": (2, 3, 6)}).equivalent
+    for wrong, shape in ((Postprocess(labels=tuple("abc")), (2, 3, 6)), (named, (2, 6, 6)), (named, (2, 3, 5))):
+        with pytest.raises(bridge.BadInput, match="--postprocess-output"):  # two outputs, two axes, and none
+            bridge.convert(model, inputs={"data": shape}, postprocess=wrong)
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     data = mx.sym.var("data")
     twice = bridge.open_model(mx.sym.softmax(data, name="prob"), {})
