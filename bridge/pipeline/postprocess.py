@@ -88,7 +88,7 @@ def placed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> Post
         return wanted
     if not wanted.computes and axis is None and detector_of(model, specs, output) is not None:
         return wanted
-    outputs = model.graph.outputs if output is None else [model.graph.outputs[_output(model, wanted)]]
+    outputs = model.graph.outputs if output is None else [model.graph.outputs[_output(model, wanted, specs)]]
     inferred = model.infer(specs)
     shapes = [(entry, inferred.spec(entry).shape or ()) for entry in outputs]
     found = [
@@ -172,24 +172,26 @@ def _hold_names(labels: Sequence[str], head: Node, count: int | None) -> None:
 
 
 def _output(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> int:
-    """The place of the output that is meant: of several the one that holds a score for each name, or, where names are all that is
-    asked for, the first of those."""
+    """The place of the output that is meant: where names are all that is asked for, the first that holds as many classes."""
     assert model.graph is not None
     outputs = model.graph.outputs
     kept = kept_names(model.graph)
     if wanted.output is None:
         if len(outputs) == 1:
             return 0
-        shapes = {e.name: model.infer(specs).spec(e).shape for e in outputs} if wanted.labels else {}
-        fitting = [i for i, e in enumerate(outputs) if _holds(shapes.get(e.name), len(wanted.labels), wanted.axis)]
-        if len(fitting) == 1 or (fitting and not wanted.computes):
+        inferred = model.infer(specs)
+        shapes = [inferred.spec(e).shape for e in outputs]
+        fitting = [i for i, shape in enumerate(shapes) if _holds(shape, len(wanted.labels), wanted.axis)]
+        if fitting and not wanted.computes:
             return fitting[0]
-        if shapes and not fitting:
-            told = ", ".join(f"{name} {show(shape)}" for name, shape in shapes.items())
-            raise BadInput(f"labels: got {len(wanted.labels)} names, and no output has as many classes: {told}")
+        told = ", ".join(f"{e.name} {show(shape)}" for e, shape in zip(outputs, shapes))
+        if wanted.labels and not fitting:
+            raise BadInput(
+                f"labels: got {len(wanted.labels)} names, and no output has as many classes: {told}; say which holds scores with "
+                "--postprocess-output, and along which axis with --class-axis"
+            )
         raise BadInput(
-            f"which output holds scores? say it with --postprocess-output, or leave the others out with --outputs; there are "
-            f"{_names(outputs)}"
+            f"which output holds scores? say it with --postprocess-output, or leave the others out with --outputs; there are {told}"
         )
     for place, entry in enumerate(outputs):
         if wanted.output in (entry.name, kept.get(entry.name), entry.node.name):

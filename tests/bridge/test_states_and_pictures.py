@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import bridge
 import hybrid as mx
 from bridge.cli import app
-from bridge.domains import PIXELS, expected
 from bridge.faces import text, words
+from bridge.stems import PIXELS, expected
 from hybrid.formats.images import encode
 
 S: Any = mx.sym
@@ -109,9 +109,8 @@ def test_pictures_beside_a_file_and_beside_what_was_recorded(faces: Path, tmp_pa
 
 def test_bytes_of_pictures_are_drawn_as_such(reader: Path, tmp_path: Path) -> None:
     graph = bridge.open_model(reader).graph
-    assert (
-        graph is not None and expected(graph)["strip"] == PIXELS
-    )  # behind a cast and a transpose, around another mean
+    assert graph is not None
+    assert expected(graph)["strip"] == PIXELS  # behind a cast and a transpose, around another mean
     found = bridge.convert(reader, inputs={"strip": mx_spec("uint8")}, output=tmp_path / "r.onnx")
     assert found.verification is not None
     assert "whole numbers from 0 to 255" in found.verification.runs[0]["inputs"]["strip"]["from"]
@@ -157,7 +156,7 @@ def test_what_is_proposed_for_states_follows_from_the_sequence(
     open_axes = ("--dynamic", "batch", "--dynamic", "strip:2=width")
     dynamic = gluonnx("convert", reader, "-o", file, "--input", f"strip:1,{HIGH},{WIDE},3:uint8", *open_axes)
     # the length of what is read is no size with a name, and said by what it was
-    assert "letters_output (?,batch,5)" in dynamic and "width 12 and 24, ? of letters_output 14 and 26:" in dynamic
+    assert "letters_output (?,batch,5)" in dynamic and "width 12 and 25, ? of letters_output 14 and 27:" in dynamic
     said = gluonnx("verify", reader, file, code=2)
     assert f"--input h:2,1,{UNITS}" in said
 
