@@ -529,7 +529,9 @@ def _behind(model: Model, key: tuple[int, int], wanted: Callable[[Model, Node], 
                 return node
             if isinstance(node.op, Elementwise) or node.op.name.startswith("BatchNorm") or _with_constant(model, node):
                 todo.append(((id(node), 0), padded))
-            elif node.op.name == "Pad" and not any(node.op.pad_width[:4]):  # of the sides, not of batch and channels
+            elif node.op.name == "Pad" and not any(
+                getattr(node.op, "pad_width", ())[:4]
+            ):  # of the sides, not of batch and channels
                 todo.append(((id(node), 0), True))
     return None
 

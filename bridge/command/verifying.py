@@ -106,5 +106,5 @@ def _declared(model: Model, other: Model, names: Mapping[str, str]) -> dict[str,
         return {}
     own, found = names_to_fill(model), specs_of_onnx(other.proto)
     if len(own) == len(found) == 1 and own[0] not in names:  # whatever it is called
-        return {own[0]: Spec(*(s.shape for s in found.values()))}
+        return {own[0]: Spec(next(iter(found.values())).shape)}
     return {n: Spec(found[names.get(n, n)].shape) for n in own if names.get(n, n) in found}

@@ -425,7 +425,8 @@ def _cast_at_once(model: Model, specs: Mapping[str, Spec], given: Mapping[str, S
             continue
         behind = [reader for reader, _ in readers.get((id(node), 0), ())]
         if behind and all(
-            each.op is not None and each.op.name == "Cast" and each.op.dtype == np.float32 for each in behind
+            each.op is not None and each.op.name == "Cast" and getattr(each.op, "dtype", None) == np.float32
+            for each in behind
         ):
             pixels = expected(model.graph, model.params).get(node.name) == PIXELS or len(spec.shape or ()) == 4
             kind = "uint8" if pixels else "int64"

@@ -171,7 +171,7 @@ class Project:
         """The project with those models alone that one of these files belongs to; with all of them where its own is among these.
         Raises BadInput for what is none of its models and is ignored nowhere. A hook gives all files that changed: where those are
         arrays or parameters, which may be anybody's, it is only said."""
-        paths = {f: Path(os.path.abspath(f)) for f in map(os.fspath, files)}
+        paths = {f: Path(os.path.abspath(f)) for f in (os.fspath(each) for each in files)}
         if any(p.name == NAME for p in paths.values()):
             return self
         entries = tuple(e for e in self.entries if any(map(e.owns, paths.values())))
@@ -189,9 +189,8 @@ class Project:
             return False
         here = Path(os.path.abspath(self.folder))
         written = path.relative_to(here).as_posix() if path.is_relative_to(here) else ""
-        return (
-            self.by_name or path.suffix in (".npz", ".npy", ".params") or (written and is_ignored(written, self.ignore))
-        )
+        ignored = bool(written) and is_ignored(written, self.ignore)
+        return self.by_name or path.suffix in (".npz", ".npy", ".params") or ignored
 
     def _none_of(self, path: Path) -> str:
         """Words for a path that is none of the models'."""

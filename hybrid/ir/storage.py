@@ -31,8 +31,9 @@ def gradient_storages(graph: Graph, result: Inference, variables: Mapping[str, s
             found[id(node), 0] = variables.get(node.name, "default")
             continue
         stypes = tuple(found.get((id(e.node), e.index), "default") for e in node.inputs)
-        shapes, own = [result.spec(e).shape for e in node.inputs], result.spec(Entry(node)).shape
-        if any(s != "default" for s in stypes) and own is not None and None not in shapes:
+        known, own = [result.spec(e).shape for e in node.inputs], result.spec(Entry(node)).shape
+        shapes = [s for s in known if s is not None]
+        if any(s != "default" for s in stypes) and own is not None and len(shapes) == len(known):
             found[id(node), 0] = node.op.infer_storage(stypes, shapes, own).stype
         made = node.op.infer_gradient_storage(stypes, found.get((id(node), 0), "default"))
         for entry, stype in zip(node.inputs, made):
