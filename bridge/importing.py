@@ -406,7 +406,7 @@ class _Check:
     def _compare(self, witness: OnnxEngine, ours: Model, likewise: Callable[[Model], Model]) -> VerifyResult:
         """Raises BadInput when no sizes that were tried go together, EngineError when the witness does not run."""
         found, specs, arrays, seed = self.found, self.specs, self.arrays, self.seed
-        native = NativeEngine(ours, dict.fromkeys(found.inputs))
+        native = NativeEngine(ours, dict.fromkeys((*found.inputs, *arrays)))
         takes = {*native.inputs, *witness.inputs}
         named = _given_sizes(found, specs)
         open_axes = any(

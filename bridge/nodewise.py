@@ -490,7 +490,7 @@ class _Judge:
             scale = _scale(truth)
             errors = [distance(x, truth) / scale for x in (got, want)]
             # what is bounded by itself is approximated to so much of its bound, however small it is here
-            most = max(RUNTIME, rounding_of_bounded(part.graph.outputs[0]) / scale if part is not None else 0.0)
+            most = max(RUNTIME, _bounded(part) / scale)
             if errors[0] <= most:
                 with np.errstate(invalid="ignore"):  # infinite on both sides
                     self.off = np.nan_to_num(got - truth, nan=0.0, posinf=0.0, neginf=0.0)
@@ -587,6 +587,10 @@ def _same(oracle: np.ndarray | None, truth: np.ndarray, apart: np.ndarray) -> bo
 def _spreads(array: np.ndarray, shape: tuple[int, ...]) -> bool:
     """True where an array has the rank of a shape and broadcasts to it."""
     return array.ndim == len(shape) and all(n in (1, wanted) for n, wanted in zip(array.shape, shape))
+
+
+def _bounded(part: Part | None) -> float:
+    return max(map(rounding_of_bounded, part.graph.outputs), default=0.0) if part is not None else 0.0
 
 
 def rounding_of_bounded(entry: Entry) -> float:

@@ -3,7 +3,7 @@
 import importlib
 import json
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -21,6 +21,7 @@ from bridge.onnx_backend import prepare
 from converters.importer import Imported, import_model
 from converters.names import Names
 from converters.onnx_types import kind_of
+from converters.writer import Converted
 from hybrid import native
 from hybrid.core.op import OPS, Spec
 from tests.bridge.repros import Repro
@@ -665,17 +666,17 @@ def test_what_inspect_tells_of_models_of_every_kind(tmp_path: Path) -> None:
 
 
 def test_what_a_trial_of_every_node_may_end_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = converters.Problem("n", "op", "why")
+    problem, real = converters.Problem("n", "op", "why"), converters.convert
     for error, want in (
         (None, ()),
         (converters.UnsupportedModel([problem]), [problem]),
         (converters.ConversionError("broken"), [converters.Problem("net", "", "broken")]),
     ):
 
-        def convert(*_: object, error: Exception | None = error, **__: object) -> SimpleNamespace:
+        def convert(*given: Any, error: Exception | None = error, **named: Any) -> Converted:
             if error is not None:
                 raise error
-            return SimpleNamespace(opset=13)
+            return real(*given, **named)
 
         monkeypatch.setattr(converters, "convert", convert)
         found = bridge.inspect(bridge.models.Model("net", mx.sym.sin(mx.sym.var("x")).graph), inputs={"x": (2,)})
