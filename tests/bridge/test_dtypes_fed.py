@@ -81,7 +81,7 @@ def test_every_command_names_the_file(folder: Path, command: str, monkeypatch: p
     done = CliRunner().invoke(app, command.split())
     said = " ".join(done.output.split())
     file = next(word for word in command.split() if word in ("x.npz", "larger.npz"))
-    assert done.exit_code == 2 and f"{file}: {SAID}" in said and "#dtype-of-input" in said, done.output
+    assert done.exit_code == 2 and f"{file}: {SAID}" in said and "gluonnx explain dtype-of-input" in said, done.output
     assert not list(folder.glob("made*"))
 
 
