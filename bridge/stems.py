@@ -199,6 +199,8 @@ def _behind(node: Node, read: Mapping[int, tuple[int, int]], lines: Mapping[int,
     """Outcome of a node for inputs that are lines; None where that is none."""
     op = node.op
     assert op is not None
+    if node.subgraphs:
+        return None
     if op.name in JOINS:
         if len(lines) < len(read):
             return None
@@ -280,12 +282,12 @@ class Known:
         self.readers = graph.uses()
         self.order = {id(node): number for number, node in enumerate(graph.nodes)}
         self.free: set[int] = set()
-        """Nodes that an input, or chance, takes part in."""
+        """Nodes that an input, chance or a loop takes part in."""
         for node in graph.nodes:
             if (
                 (node.op is None and node.name not in params)
                 or any(id(e.node) in self.free for e in node.inputs)
-                or (node.op is not None and "rng" in node.op.needs)
+                or (node.op is not None and ("rng" in node.op.needs or node.subgraphs))  # a loop may have no end
             ):
                 self.free.add(id(node))
 
