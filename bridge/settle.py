@@ -447,8 +447,8 @@ def _state(model: Model, name: str) -> MaybeShape:
     readers = model.graph.uses()
     for node in model.graph.variables():
         for reader, position in readers.get((id(node), 0), ()) if node.name == name else ():
-            op = reader.op
-            if isinstance(op, RNN) and op.input_names()[position] in op.state_names:
+            op: Any = reader.op
+            if reader.means(RNN) and op.input_names()[position] in op.state_names:
                 units = op.state_size if op.input_names()[position] == "state_cell" else op.result_size
                 return (op.num_layers * op.directions, 1, units)
     return None
@@ -456,8 +456,7 @@ def _state(model: Model, name: str) -> MaybeShape:
 
 def _sequence(model: Model, node: Node) -> MaybeShape:
     """The shape that a recurrence takes, as far as the size of its parameters tells."""
-    op = node.op
-    assert isinstance(op, RNN)
+    op: Any = node.op
     arrays = [model.params.get(n.name) for n in Graph([node.inputs[1]]).variables()]
     total = sum(a.size for a in arrays if a is not None)
     fixed = op.parameter_count(0)
