@@ -199,7 +199,38 @@ def save_arrays(file: IO[bytes], arrays: Mapping[str, np.ndarray]) -> None:
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
-def load_feeds(path: str | os.PathLike[str], names: Sequence[str], without: Sequence[str] = ()) -> Feeds:
+FACTS = "gluonnx"
+"""The member of a recording that says where it comes from."""
+MEMBER = re.compile(r"(?:(\d{1,9})/)?(inputs|outputs)/(.+)", re.DOTALL)
+"""Name of a recorded array: the run's number, which may be left out where there is one, what it is, and its own name."""
+
+
+def is_recording(path: str | os.PathLike[str]) -> bool:
+    """True for an .npz of inputs with outputs, false for any other file and where there is none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(MEMBER.fullmatch(name.removesuffix(".npy")) for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> Feeds:
+    """Inputs by name from an .npz, also from a recording of one run; or the one input's array from a .npy. Raises BadInput, and
+    OutOfMemory for what is past the budget."""
+    if not is_recording(path):
+        return load_arrays(path, names)
+    arrays = load_arrays(path, names, [FACTS])
+    found = {name: match for name in arrays if (match := MEMBER.fullmatch(name))}
+    runs = len({match[1] or "0" for match in found.values()})
+    if runs > 1:
+        raise BadInput(
+            f"{path}: a recording of {runs} runs, wanted inputs of one; where models are compared --expected takes all of them"
+        )
+    held = {match[3]: arrays[name] for name, match in found.items() if match[2] == "inputs"}
+    return Feeds(held, dict.fromkeys(held, Path(path).name))
+
+
+def load_arrays(path: str | os.PathLike[str], names: Sequence[str], without: Sequence[str] = ()) -> Feeds:
     """Arrays by name from an .npz; or the one input's array from a .npy. Nothing is unpickled, and nothing allocated on the word
     of a header alone. without: names that are left alone. Raises BadInput, and OutOfMemory for what is past the budget."""
     arrays = _arrays(Path(path), names, without)

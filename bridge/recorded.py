@@ -30,7 +30,18 @@ from .answers import first_that_runs
 from .cases import Cases, further_cases
 from .draws import KINDS, Kind, Seen
 from .engines import Arrays, Engine, engine_for
-from .inputs import Feeds, Inputs, as_specs, load_feeds, save_arrays, sources_of
+from .inputs import (
+    FACTS,
+    MEMBER,
+    Feeds,
+    Inputs,
+    as_specs,
+    is_recording,
+    load_arrays,
+    load_feeds,
+    save_arrays,
+    sources_of,
+)
 from .job import check_target
 from .models import BadInput, Model, described, names_to_fill, open_model
 from .paths import files_of
@@ -39,12 +50,8 @@ from .result import Case
 from .run import run
 from .scripts.plain_draws import MADE_UP
 
-FACTS = "gluonnx"
-"""The member that says where a recording comes from."""
 FORMAT = 1
 SCRIPTS = Path(__file__).parent / "scripts"
-MEMBER = re.compile(r"(?:(\d{1,9})/)?(inputs|outputs)/(.+)", re.DOTALL)
-"""Name of an array: the run's number, which may be left out where there is one, what it is, and its own name."""
 LONGEST_FACTS = 1 << 22  # bytes
 
 
@@ -139,15 +146,6 @@ class Recording:
         }
 
 
-def is_recording(path: str | os.PathLike[str]) -> bool:
-    """True for an .npz of inputs with outputs, false for any other file and where there is none."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return any(MEMBER.fullmatch(name.removesuffix(".npy")) for name in archive.namelist())
-    except (OSError, zipfile.BadZipFile):
-        return False
-
-
 def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
     """The recording in an .npz. A file of other names is one of outputs alone, of one run, whose inputs somebody else has.
 
@@ -169,7 +167,7 @@ def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
         raise BadInput(
             f"{path}: one array without a name, wanted an .npz of recorded outputs (gluonnx record writes it)"
         )
-    arrays = load_feeds(path, ["the recorded outputs"], without=[FACTS])
+    arrays = load_arrays(path, ["the recorded outputs"], [FACTS])
     named = {name: MEMBER.fullmatch(name) for name in arrays}
     if not any(named.values()):
         if not arrays:

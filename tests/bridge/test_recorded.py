@@ -16,6 +16,7 @@ import bridge
 import hybrid as mx
 from bridge.cli import app
 from bridge.engines import Arrays, EngineError, NativeEngine
+from bridge.inputs import load_feeds
 from bridge.recorded import RecordedRun, Recording, is_recording, load_recording, script_for_mxnet
 from tests.house.docs import ROOT
 from tests.models.networks import FOLDER
@@ -366,6 +367,18 @@ def test_the_script_records_with_mxnet(tmp_path: Path) -> None:
     assert bridge.verify(LENET / "model", expected=tmp_path / "out.npz").equivalent
 
 
+def test_a_recording_of_one_run_is_a_file_of_inputs(net: Path, tmp_path: Path) -> None:
+    feeds = dict(np.load(LENET / "inputs.npz"))
+    bridge.record(net, feeds, tmp_path / "one.npz")
+    found = bridge.run(net, load_feeds(tmp_path / "one.npz", ["data"]))
+    for name, array in outputs_of(net).items():
+        np.testing.assert_array_equal(found[name], array)
+    assert "softmax_output" in call("run", net, "--inputs", tmp_path / "one.npz")
+    bridge.record(net, [feeds, feeds], tmp_path / "two.npz")
+    said = call("run", net, "--inputs", tmp_path / "two.npz", code=2)
+    assert "two.npz: a recording of 2 runs, wanted inputs of one; where models are compared --expected takes" in said
+
+
 def test_what_mxnet_fuses_wrongly_is_told(tmp_path: Path) -> None:
     """A convolution that an activation and an addition read: MXNet 1.9.1 with oneDNN adds what is behind the activation."""
 
@@ -419,6 +432,9 @@ def test_inputs_and_outputs_by_their_names_alone(net: Path, tmp_path: Path) -> N
     size = f"data:{','.join(map(str, feeds['data'].shape))}"
     said = call("convert", net, "-o", tmp_path / "n.onnx", "--input", size, "--expected", tmp_path / "both.npz")
     assert "equivalent" in said
+    assert bridge.verify(net, expected=tmp_path / "both.npz", inputs=tmp_path / "both.npz").equivalent
+    with pytest.raises(bridge.BadInput, match="holds the inputs too; leave out --inputs"):
+        bridge.verify(net, expected=tmp_path / "both.npz", inputs={"data": feeds["data"] + 1})
     np.savez(
         tmp_path / "told.npz",
         **{f"inputs/{n}": a for n, a in feeds.items()},
