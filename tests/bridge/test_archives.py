@@ -446,6 +446,7 @@ def test_an_archive_with_an_onnx_model_is_imported(name: str, tmp_path: Path) ->
     assert mx.contrib.onnx.get_model_metadata(source) == mx.contrib.onnx.get_model_metadata(CNN)
 
 
+@pytest.mark.skipif(native.level() is None, reason="NumPy has no programs to save")
 def test_an_archive_is_compiled_beside_itself(tmp_path: Path) -> None:
     source = packed(tmp_path / "m.zip", with_weights_beside(tmp_path))
     made = bridge.compile(source)

@@ -19,7 +19,7 @@ from bridge.draws import draw
 from bridge.inputs import parse_dynamic
 from bridge.models import BadInput, open_model
 from bridge.report import convert_brief, import_table, inspect_table
-from hybrid import autograd, gluon, nd
+from hybrid import autograd, gluon, native, nd
 from hybrid.core.error import MixedFiles, MXNetError
 from hybrid.core.op import Spec
 from hybrid.gluon.base_parameter import ParameterError
@@ -357,6 +357,7 @@ class Pair(gluon.HybridBlock):
         return a + b
 
 
+@pytest.mark.skipif(native.level() is None, reason="NumPy has no programs to save")
 def test_a_compiled_file_looks_and_takes_the_dtypes_of_the_symbol(imported: tuple[str, Any], tmp_path: Path) -> None:
     prefix, _ = imported
     file = tmp_path / "text.compiled"

@@ -16,6 +16,7 @@ import hybrid as mx
 from bridge.inspect import nodes
 from bridge.models import open_model
 from converters.importer import import_model
+from hybrid import native
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ir import json as symbol_json
@@ -173,9 +174,11 @@ def test_a_fixed_size_needs_no_input(tmp_path: Path) -> None:
     prefix = files(FIXED, tmp_path)
     assert bridge.inspect(prefix).inputs["x"]["shape"] == [2, 3, 4]
     assert bridge.convert(prefix).outputs["y"]["shape"] == [2, 12]
-    assert bridge.compile(prefix).inputs["x"]["shape"] == [2, 3, 4]
+    if native.level() is not None:
+        assert bridge.compile(prefix).inputs["x"]["shape"] == [2, 3, 4]
 
 
+@pytest.mark.skipif(native.level() is None, reason="NumPy has no programs to save")
 def test_sizes_that_are_proposed_are_the_declared_ones(tmp_path: Path) -> None:
     prefix = files(FIXED.replace("float[2,", "float[batch,").replace("{2, 12}", "{-1, 12}"), tmp_path)
     with pytest.raises(bridge.BadInput, match=r"--input x:1,3,4$"):
