@@ -45,6 +45,7 @@ from .pipeline.detections import rows_of
 from .pipeline.labels import labels_of
 from .provenance import read_facts
 from .settle import (
+    Opened,
     example,
     of_one_place,
     smaller_than_a_cell,
@@ -245,18 +246,21 @@ def _nodes(opened: Model, inputs: Inputs | None) -> NodesResult:
             }
             found.append({"node": node.name, "operator": node.op.name, **counts, "outputs": shown})
     return NodesResult(
-        opened.name, tuple(found), {} if inferred is None else _sizes_wanted(opened, specs, free, inferred)
+        opened.name,
+        tuple(found),
+        {} if inferred is None else _sizes_wanted(opened, specs, free, inferred, with_declared_axes(opened, specs, {})),
     )
 
 
-def _sizes_wanted(model: Model, specs: dict[str, Spec], free: Sequence[str], inferred: Inference) -> dict[str, str]:
-    """Sizes that would do for inputs whose shapes are not known, labels aside."""
+def _sizes_wanted(
+    model: Model, specs: dict[str, Spec], free: Sequence[str], inferred: Inference, opened: Opened
+) -> dict[str, str]:
+    """Sizes that would do for inputs whose shapes are not known, labels aside. opened: the axes that they declare open."""
     assert model.graph is not None
     nodes = {n.name: n for n in model.graph.variables()}
     ignored = set(label_names(model.graph))
     shapes = {n: inferred.spec(Entry(nodes[n])).shape for n in free if n not in ignored}
-    open_axes = with_declared_axes(model, specs, {}).dynamic
-    wanted = {n: s for n, s in shapes.items() if not is_known(s) and n not in open_axes}
+    wanted = {n: s for n, s in shapes.items() if not is_known(s) and n not in opened.dynamic}
     return {n: example(model, n, s, specs) if tells(model, n, s) else "D1,D2,..." for n, s in wanted.items()}
 
 
@@ -439,7 +443,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, asked: int | str | None
                 else:
                     problems = made
             fallbacks = _fallbacks(model, sized)
-        wanted = _sizes_wanted(model, specs, free, inferred)
+        wanted = _sizes_wanted(model, specs, free, inferred, open_axes)
         outputs = {n: describe(s) for n, s in found.items()}
     return InspectResult(
         model=model.name,

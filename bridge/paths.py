@@ -195,13 +195,18 @@ def _file_in(folder: Path) -> Path:
 
 def newest_params(symbol: Path) -> Path | None:
     """``PREFIX-NNNN.params`` with the highest number beside ``PREFIX-symbol.json``, else ``PREFIX.params``, else None."""
-    prefix = name_of(symbol)
-    numbered = []
+    numbered = numbered_params(symbol)
+    if numbered:
+        return numbered[0]
+    plain = symbol.with_name(f"{name_of(symbol)}.params")
+    return plain if plain.exists() else None
+
+
+def numbered_params(symbol: Path) -> list[Path]:
+    """All ``PREFIX-NNNN.params`` beside ``PREFIX-symbol.json``, the highest number first."""
+    prefix, numbered = re.escape(name_of(symbol)), []
     for candidate in symbol.parent.iterdir():
-        match = re.fullmatch(rf"{re.escape(prefix)}-(\d+)\.params", candidate.name)
+        match = re.fullmatch(rf"{prefix}-(\d+)\.params", candidate.name)
         if match:
             numbered.append((int(match[1]), candidate))
-    if numbered:
-        return max(numbered)[1]
-    plain = symbol.with_name(f"{prefix}.params")
-    return plain if plain.exists() else None
+    return [path for _, path in sorted(numbered, reverse=True)]

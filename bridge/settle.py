@@ -191,6 +191,8 @@ def with_declared_axes(
     assert model.graph is not None
     every = {n.name: own for n in model.graph.variables() if n.name not in model.params and (own := declared(n))}
     asked = {n: d for n, d in every.items() if (n not in specs or specs[n].shape is None) and not _all_sizes(d)}
+    if not asked:
+        return Opened(specs, dynamic)
     sizes: dict[str, int] = {}
     labels: dict[str, str] = {}
     for name, own in every.items():
@@ -204,7 +206,7 @@ def with_declared_axes(
         shape: MaybeShape = tuple(d if isinstance(d, int) else sizes.get(d, UNKNOWN) if d else UNKNOWN for d in own)
         channels = _told_by_weights(model, name, own)
         chosen = sizes_for(model, name, tuple(channels.get(a, d) for a, d in enumerate(shape)), out)
-        if not all(isinstance(d, int) for d in chosen):
+        if not _all_sizes(chosen):
             return Opened(specs, dynamic)  # who settles the inputs says which are wanted
         if isinstance(batch, int) and not isinstance(own[0], int):
             chosen = (batch, *chosen[1:])
@@ -288,10 +290,15 @@ def _with_axis(model: Model, name: str, got: tuple[int, ...], rank: int) -> list
     return next((sizes for sizes in tried if sizes[place] == channels), None)
 
 
+def _given(specs: Mapping[str, Spec]) -> str:
+    """The inputs whose sizes are given, with these."""
+    return listed([f"{n} {show(s.shape)}" for n, s in specs.items() if s.shape is not None and is_known(s.shape)])
+
+
 def _unfit(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     """Parameters that do not fit the inputs' sizes, and what is likely wrong."""
     problems = check_params(model, {n: s.shape for n, s in specs.items()})
-    given = listed([f"{n} {show(s.shape)}" for n, s in specs.items() if s.shape is not None and is_known(s.shape)])
+    given = _given(specs)
     if problems and given:
         problems.append(
             f"so {given} is not the size that the network was trained for, or the parameters are of another network: give that "
@@ -303,7 +310,7 @@ def _unfit(model: Model, specs: Mapping[str, Spec]) -> list[str]:
 def _other_sides(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[str]:
     """Words for pictures of a size that some layer does not take, with one that all of them do."""
     fitting = other_sides(model, specs)
-    given = listed([f"{n} {show(s.shape)}" for n, s in specs.items() if s.shape is not None and is_known(s.shape)])
+    given = _given(specs)
     return [f"{given} is no size that the network takes ({why(error)}); {fitting} would fit"] if fitting else []
 
 
@@ -331,7 +338,7 @@ def _told_by_others(model: Model, specs: Mapping[str, Spec], lacking: Sequence[s
     the sequence's: what is proposed for all fits together then."""
     assert model.graph is not None
     sizes = {n: sizes_for(model, n, None, specs) for n in lacking if _first_layer(model, n) is not None}
-    proposed = {n: Spec(shape) for n, shape in sizes.items() if all(isinstance(d, int) for d in shape)}  # type: ignore[arg-type]
+    proposed = {n: Spec(shape) for n, shape in sizes.items() if _all_sizes(shape)}  # type: ignore[arg-type]
     if not proposed or len(proposed) == len(lacking):
         return {}
     try:
@@ -528,9 +535,8 @@ def _behind(model: Model, key: tuple[int, int], wanted: Callable[[Model, Node], 
                 return node
             if isinstance(node.op, Elementwise) or node.op.name.startswith("BatchNorm") or _with_constant(model, node):
                 todo.append(((id(node), 0), padded))
-            elif node.op.name == "Pad" and not any(
-                getattr(node.op, "pad_width", ())[:4]
-            ):  # of the sides, not of batch and channels
+            elif node.op.name == "Pad" and not any(getattr(node.op, "pad_width", ())[:4]):
+                # of the sides, not of batch and channels
                 todo.append(((id(node), 0), True))
     return None
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
-from pathlib import Path
 
 from converters.error import ConversionError
 from hybrid.core.error import MXNetError
 
 from ..models import Model, open_model
-from ..paths import BadInput
+from ..paths import BadInput, numbered_params
 from .diff import compare_networks
 from .network import networks_of
 
@@ -27,7 +24,8 @@ def other_epoch(a: Model, b: Model) -> str:
     symbol, other = (b, a) if a.is_onnx else (a, b)
     if symbol.path is None or symbol.params_path is None or symbol.place != symbol.path or not _differ(symbol, other):
         return ""
-    for path in _beside(symbol.path, symbol.params_path):
+    read = symbol.params_path
+    for path in [p for p in numbered_params(symbol.path) if not os.path.samefile(p, read)][:MOST]:
         try:
             if not _differ(open_model(symbol.path, path), other):
                 name = other.name if other.place is None else other.place.name
@@ -44,14 +42,3 @@ def _differ(symbol: Model, other: Model) -> bool:
     except (ConversionError, MXNetError, OSError):
         return False  # nothing can be said of them
     return any(change.kind == "parameter" for change in found.changes)
-
-
-def _beside(symbol: Path, read: Path) -> Iterator[Path]:
-    """Numbered files of parameters of the symbol's name but the one that was read, the newest first."""
-    prefix = symbol.name.removesuffix(".json").removesuffix("-symbol")
-    numbered = []
-    for path in symbol.parent.iterdir():
-        match = re.fullmatch(rf"{re.escape(prefix)}-(\d+)\.params", path.name)
-        if match and not os.path.samefile(path, read):
-            numbered.append((int(match[1]), path))
-    yield from (path for _, path in sorted(numbered, reverse=True)[:MOST])

@@ -126,9 +126,8 @@ def sizes_told(
     arrays = in_old_names(arrays, rename, model.variables())
     told, notes = told_by_arrays(model, specs, arrays, source, size or 1)
     own = names_to_fill(model, specs)
-    if (
-        not told and not {*arrays} & {*own, *specs} and not {*own} <= {*specs}
-    ):  # of sizes that are known the examples are told later
+    sized = {*own} <= {*specs}  # then what does not fit of the examples is told where these are read
+    if not told and not sized and not {*arrays} & {*own, *specs}:
         raise BadInput(f"{source}: no input {', '.join(arrays) or 'at all'}; there are {', '.join(own)}")
     return told, notes
 
