@@ -205,12 +205,16 @@ MEMBER = re.compile(r"(?:(\d{1,9})/)?(inputs|outputs)/(.+)", re.DOTALL)
 """Name of a recorded array: the run's number, which may be left out where there is one, what it is, and its own name."""
 
 
+DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, ValueError, OSError, EOFError, NotImplementedError)
+"""What reading an .npz raises where its bytes are others; NotImplementedError for versions and methods that do not exist."""
+
+
 def is_recording(path: str | os.PathLike[str]) -> bool:
-    """True for an .npz of inputs with outputs, false for any other file and where there is none."""
+    """True for an .npz of inputs with outputs, false for any other file, a damaged one, and where there is none."""
     try:
         with zipfile.ZipFile(path) as archive:
             return any(MEMBER.fullmatch(name.removesuffix(".npy")) for name in archive.namelist())
-    except (OSError, zipfile.BadZipFile):
+    except DAMAGED:
         return False
 
 
@@ -259,7 +263,7 @@ def _arrays(path: Path, names: Sequence[str], without: Sequence[str]) -> dict[st
                 return {name: _member(archive, e, path) for name, e in entries.items() if name not in without}
     except BadInput:
         raise
-    except (ValueError, OSError, EOFError, MemoryError, NotImplementedError, *OF_ZIP) as error:
+    except (MemoryError, *DAMAGED) as error:
         raise BadInput(f"{path}: damaged, or not of plain numbers ({error})") from None
 
 
@@ -289,9 +293,6 @@ def in_old_names(values: Mapping[str, Any], rename: Mapping[str, str], inputs: C
     return (
         Feeds(found, {old.get(n, n): f for n, f in sources_of(values).items()}) if isinstance(values, Feeds) else found
     )
-
-
-OF_ZIP = (zipfile.BadZipFile, zlib.error, struct.error)
 
 
 def _whole(archive: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:

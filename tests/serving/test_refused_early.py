@@ -116,5 +116,5 @@ def test_sizes_beside_a_recording_that_says_them(tmp_path: Path) -> None:
             bridge.convert(LENET, inputs={"data": size}, expected=TRUTH)
     with pytest.raises(bridge.BadInput, match=r"got image \(3, 1, 28, 28\), and its inputs are data"):
         bridge.convert(LENET, inputs={"image": (3, 1, 28, 28)}, expected=TRUTH)
-    with pytest.raises(bridge.BadInput, match="holds the inputs too; give no others"):
+    with pytest.raises(bridge.BadInput, match="holds the inputs too; leave out --inputs"):
         bridge.convert(LENET, inputs={"data": np.zeros((3, 1, 28, 28), np.float32)}, expected=TRUTH)
