@@ -238,13 +238,13 @@ def main() -> int:
     print(json.dumps({"machine": machine()}) if options.json else machine())
     rows = []
 
-    def show(row: Row) -> None:
+    def show(section: str, row: Row) -> None:
         text = line(row)
         if "below" in row:
             text += (
                 f" of {row['graphs']} graphs, {row['below']} below {LEAST}, wanted {WANTED}; slowest: {row['slowest']}"
             )
-        print(json.dumps(row) if options.json else text, flush=True)
+        print(json.dumps({"section": section} | row) if options.json else text, flush=True)
 
     with tempfile.TemporaryDirectory(prefix="gluonnx-breadth-") as folder:
         bench = Bench(options, Path(folder))
@@ -258,9 +258,9 @@ def main() -> int:
         for case in chain.from_iterable(wanted):
             for row in bench.measure(case) if isinstance(case, Case) else (case,):
                 rows.append(row)
-                show(row)
+                show("each graph", row)
     for row in summary(rows):
-        show(row)
+        show("geometric means", row)
     for text in bench.wrong:
         print(f"wrong: {text}", file=sys.stderr)
     return 1 if bench.wrong else 0

@@ -92,6 +92,12 @@ def test_a_single_row_of_many_figures_stands_upright() -> None:
     assert "| figure | value |\n|---|---:|\n| n0 | 0 |\n" in text and "| n11 | 11 |" in text
 
 
+def test_short_tables_stand_before_long_ones() -> None:
+    rows = [{"section": "each", "x": i} for i in range(3)] + [{"section": "means", "x": 1.0}]
+    text = page([a_record("convert", 0.5, results=rows)])
+    assert text.index("### convert: means") < text.index("### convert: each")
+
+
 def test_a_busy_run_takes_no_place_of_a_quiet_one() -> None:
     quiet, loaded, later = (
         a_record("convert", 0.5),
