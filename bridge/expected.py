@@ -209,9 +209,10 @@ def _case(recording: Recording, inputs: Arrays, engine: Engine, names: dict[str,
     if len(rest) == len(others) and all(may_be_one(inputs[n].shape, wanted[m].shape) for n, m in zip(rest, others)):
         second |= dict(zip(rest, others))
     elif others:
+        to_do = "say which are one (--map RECORDED=NAME)" if rest else f"record it again, with {', '.join(others)} too"
         raise BadInput(
             f"{recording.label} has inputs {_shapes({n: inputs[n].shape for n in inputs})}, and {called(engine.model)} takes "
-            f"{_shapes({m: wanted[m].shape for m in wanted})}; say which are one (--map RECORDED=NAME)"
+            f"{_shapes({m: wanted[m].shape for m in wanted})}; {to_do}"
         )
     else:  # what the model does not read (labels of a training symbol) was recorded too
         second = {n: m for n, m in second.items() if n not in rest}

@@ -476,6 +476,15 @@ def test_names_are_paired(converted: Path) -> None:
         bridge.verify(converted, expected=none)
 
 
+def test_an_input_that_was_not_recorded_is_named(tmp_path: Path) -> None:
+    net = mx.sym.var("x") + mx.sym.var("label")
+    net.save(f"{tmp_path}/net-symbol.json")
+    one = {"x": np.ones((2, 3), np.float32)}
+    known = Recording((RecordedRun(one, {"y": one["x"]}),))
+    with pytest.raises(bridge.BadInput, match=r"has inputs x \(2, 3\).*; record it again, with label too"):
+        bridge.verify(tmp_path / "net", expected=known)
+
+
 def test_recorded_tensors_are_found_inside_by_their_names(converted: Path) -> None:
     """As many as the model has outputs, and of their shapes, so that places would say something, and something wrong."""
     known = load_recording(RECORDED / "lenet-all.npz").runs[0]
