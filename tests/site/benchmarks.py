@@ -145,7 +145,8 @@ def _section(record: dict[str, Any]) -> Iterator[str]:
     yield from (*textwrap.wrap(where, WIDTH), "")
     if busy(record):
         yield from ("**A busy machine: times and their ratios say little here, sizes hold.**", "")
-    for title, rows in sorted(tables(record["results"]), key=lambda table: len(table[1])):  # means before what they are of
+    by_length = sorted(tables(record["results"]), key=lambda table: len(table[1]))  # means before what they are of
+    for title, rows in by_length:
         if title:
             yield from (f"### {name}: {title}", "")
         yield from _table(rows)
