@@ -35,6 +35,8 @@ from .nodes import apply
 KEY = "gluonnx.preprocess"
 NARROW = 8
 """Factor by which numbers that were made small before are narrower than those that a network expects, at least."""
+UNCHANGED = 0.5
+"""Steps that move no number from 0 to 255 by as much do nothing."""
 LAYOUTS = ("NCHW", "NHWC")
 Numbers = float | Sequence[float]
 Dynamic = Mapping[str, Mapping[int, str]]
@@ -422,9 +424,10 @@ def again_done(model: Model, name: str, wanted: Preprocess) -> str:
     """Words for steps that do what the network does to its input by itself; empty where none does.
 
     By itself: constants that are subtracted and multiplied with first, however that is written (bridge/stems.py), or a BatchNorm
-    that has seen such numbers in training. A step does it again where what comes out of it for bytes is not what the network
-    expects: an eighth as wide, or around another center where the network subtracts one. So (x - mean) here and * 0.017 there is
-    not twice."""
+    that has seen such numbers in training. Nothing goes before a network that subtracts a mean, for that is one of numbers as it
+    takes them; where it does nothing but multiply, what multiplies is done again, and (x - mean) here is not. Where a BatchNorm
+    has seen other numbers than pixels, steps are there to make them, and a step does its work again if bytes do not come near
+    those: an eighth as wide, or elsewhere."""
     asked = [step for step in ("unit", "mean", "scale", "std") if getattr(wanted, step) not in (None, False)]
     own = _own_scaling(model, name) if asked else None
     if own is None:
@@ -434,14 +437,18 @@ def again_done(model: Model, name: str, wanted: Preprocess) -> str:
         np.array(_numbers(getattr(wanted, s)) or d) for s, d in (("mean", 0.0), ("scale", 1.0), ("std", 1.0))
     )
     ends = [(end / (255.0 if wanted.unit else 1.0) - mean) * scale / std for end in (0.0, 255.0)]
+    if all(np.all(abs(end - byte) < UNCHANGED) for end, byte in zip(ends, (0.0, 255.0))):
+        return ""
     low, high = np.minimum(*ends), np.maximum(*ends)
     narrow = bool(np.all(high - low < (most - least) / NARROW))
     moved = stem.centered and bool(np.all(abs((low + high) - (least + most)) > (most - least) / 2))
+    scales = stem.seen is not None or not np.allclose(abs(stem.factor), 1)
+    if stem.seen is None or (least, most) == (PIXELS.low, PIXELS.high):
+        moved, narrow = moved or stem.centered, narrow or stem.centered or scales
     again = [s for s in asked if (moved if s == "mean" else narrow)]
     if not again:
         return ""
     gets = f"{low.min():.3g} to {high.max():.3g}"
-    scales = stem.seen is not None or not np.allclose(abs(stem.factor), 1)
     done = "that is done twice, and " if scales or "mean" in again else ""
     return (
         f"the network prepares {name} by itself, as {stem.words(name)}, and expects numbers from {least:.4g} to {most:.4g}: with "

@@ -259,7 +259,7 @@ def test_the_script_names_what_ran_it(tmp_path: Path, monkeypatch: pytest.Monkey
     """Under gluonnx's mxnet a recording is gluonnx's, in the file and wherever it is named."""
     monkeypatch.chdir(tmp_path)
     mx.sym.relu(mx.sym.var("data"), name="first").save("net-symbol.json")
-    Path("script.py").write_text(script_for_mxnet())
+    Path("script.py").write_text(script_for_mxnet(), encoding="utf-8")
     command = [sys.executable, "-m", "hybrid", "script.py", "net", "--input", "data:1,4", "-o", "t.npz"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
