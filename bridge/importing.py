@@ -413,7 +413,11 @@ class _Check:
             n not in arrays and any(isinstance(d, str) and d not in named for d in _shape(n, found, specs) or ())
             for n in found.inputs
         )
-        lines = all(sum(isinstance(d, str) for d in (_shape(n, found, specs) or ())[1:]) < 2 for n in found.inputs)
+        shapes = [_shape(n, found, specs) or () for n in found.inputs]
+        lines = all(sum(isinstance(d, str) for d in shape[1:]) < 2 for shape in shapes)
+        tries = [(first, other, True) for first, other in (*SIZES, *(LONG if lines else ()))]
+        if any(len(shape) == 1 and isinstance(shape[0], str) for shape in shapes):  # samples of a batch, or one sound
+            tries += [(first, other, False) for first, other, _ in tries]
         failures = []
 
         def made(specs: Mapping[str, Spec], arrays: Mapping[str, np.ndarray], files: Mapping[str, str]) -> Cases:
@@ -422,11 +426,12 @@ class _Check:
             told = {n: f for n, f in files.items() if n in takes}
             return Cases(native, witness, wanted, given, ranges=self.ranges, files=told)
 
-        for first, other in (*SIZES, *(LONG if lines else ())) if open_axes else ((0, 0),):
+        for first, other, samples in tries if open_axes else ((0, 0, True),):
             try:
                 cases, seen, sets = [], {}, []
                 for step in (0, 1) if open_axes else (0,):
-                    sized = {n: _with_sizes(n, found, specs, first + step, other * (1 + step)) for n in found.inputs}
+                    pair = first + step, other * (1 + step)
+                    sized = {n: _with_sizes(n, found, specs, *pair, samples) for n in found.inputs}
                     sets.append(made({**specs, **sized}, arrays, self.files))
                     cases.append(sets[-1].case(seed + step, seen=seen))
                 for number, given in enumerate(self.also, 2):
@@ -520,9 +525,15 @@ def _given_sizes(found: Imported, specs: Mapping[str, Spec]) -> dict[Any, int]:
     }
 
 
-def _with_sizes(name: str, found: Imported, specs: Mapping[str, Spec], first: int, other: int) -> Spec:
-    """An input's spec with sizes for the axes that are open; the same for axes of one name, that of the first which has it."""
-    leading = {d for s in found.inputs.values() for d in (s.shape or ())[:1] if isinstance(d, str) and d != "?"}
+def _with_sizes(
+    name: str, found: Imported, specs: Mapping[str, Spec], first: int, other: int, samples: bool = True
+) -> Spec:
+    """An input's spec with sizes for the axes that are open; the same for axes of one name, that of the first which has it.
+    samples: whether the only axis of an input counts samples, as the first one of others does."""
+    least = 0 if samples else 1
+    leading = {
+        s.shape[0] for s in found.inputs.values() if s.shape and len(s.shape) > least and isinstance(s.shape[0], str)
+    } - {"?"}
     shape = _shape(name, found, specs)
     if shape is not None:
         given = _given_sizes(found, specs)
@@ -531,7 +542,9 @@ def _with_sizes(name: str, found: Imported, specs: Mapping[str, Spec], first: in
         None
         if shape is None
         else tuple(
-            (first if d in leading or (i == 0 and d == "?") else other) if isinstance(d, str) else d
+            (first if d in leading or (i == 0 and d == "?" and len(shape) > least) else other)
+            if isinstance(d, str)
+            else d
             for i, d in enumerate(shape)
         )
     )
