@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import onnx
@@ -40,7 +40,7 @@ from .models import SYMBOL, BadInput, Model, describe, names_of, onnx_spec, open
 from .paths import one_or_more, symbol_files
 from .recorded import Recording, load_recording
 from .renaming import new_node_names, rename_nodes
-from .resizing import asked_for
+from .resizing import asked_for, with_open_batch
 from .result import Progress, VerifyResult, with_names, with_warnings
 from .sharing import shared_weights
 from .unsigned import unsigned_of
@@ -105,6 +105,7 @@ def import_onnx(
     output: str | os.PathLike[str] | None = None,
     inputs: Given | None = None,
     dynamic: Mapping[str, Mapping[int, str]] | None = None,
+    batch: Literal["batch"] | None = None,
     rename: Mapping[str, str] | None = None,
     for_mxnet: bool = False,
     verify: bool = True,
@@ -124,8 +125,9 @@ def import_onnx(
     model: a path, of an archive or a folder with one too, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and
     ``PREFIX-0000.params``, which appear only when both agree. inputs: an .npz, or a shape, array or Spec by name, where the
     model leaves sizes open or is to be read at others; axes that are open and not given are verified at two sizes that it runs
-    with. dynamic: names of axes that are to be open, by input and axis. Constants that hold the file's own sizes are written
-    anew (resizing.py), and samples of a batch compared with what the file gives for each. for_mxnet: operators and forms of
+    with. dynamic: names of axes that are to be open, by input and axis; batch: "batch" to open the first one of all inputs that
+    have the first input's size there. Constants that hold the file's own sizes are written anew (resizing.py), and samples of a
+    batch compared with what the file gives for each. for_mxnet: operators and forms of
     MXNet 1.9.1 alone; sizes given for open axes are kept where those forms hold at these alone. expected: recorded outputs
     (bridge.record) that both have to give too. also: further inputs to verify with. ranges, draws: as convert takes them.
     strict: also refuse when an output agrees and says little. layers: measure every tensor inside also when they agree. A model
@@ -163,6 +165,8 @@ def import_onnx(
     given = loaded(inputs, opened) if recording is None else fed(recording, opened)
     specs, arrays = as_specs(given)
     batches, changes = None, ()
+    if batch is not None and opened.proto is not None:
+        dynamic = with_open_batch(opened.proto, dynamic or {})
     sizes = {} if opened.proto is None else asked_for(opened.proto, specs, dynamic or {})
     if sizes:
         opened, batches, changes = at_sizes(source, sizes)

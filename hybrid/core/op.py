@@ -174,6 +174,10 @@ class Op:
     """Attributes that other MXNet versions write and that change nothing: read and dropped."""
     accepts_any_attribute: ClassVar[bool] = False
     """True when it takes attributes of any name."""
+    reads_for_gradient: ClassVar[bool] = False
+    """True where MXNet reads the attributes for the gradient alone, which is what refuses unknown ones then."""
+    unread: ClassVar[tuple[str, ...]] = ()
+    """Names of such attributes, of an instance."""
     internal_outputs: ClassVar[int] = 0
     """Number of the last outputs that are this engine's own, which MXNet does not know of and files do not count."""
     only_moves_data: ClassVar[bool] = False
@@ -422,9 +426,11 @@ class Op:
             except (ValueError, TypeError, OverflowError) as error:
                 detail = f" ({error})" if str(error).startswith(("dtype", "wanted")) else ""
                 problems.append(f"attribute {field.name}={_abbreviate(value)} is not {field.kind.label}{detail}")
-        for unknown in attrs if self.fields else ():  # MXNet reads no attribute of an operator that has none
-            if unknown not in self.ignored_attributes:
-                problems.append(f"unknown attribute {unknown[:100]}; it takes {', '.join(self.fields)}")
+        unknown = [a for a in attrs if a not in self.ignored_attributes] if self.fields else []
+        if unknown and self.reads_for_gradient:
+            self.__dict__["unread"] = tuple(sorted(unknown))
+        elif unknown:  # MXNet reads no attribute of an operator that has none
+            problems += [f"unknown attribute {a[:100]}; it takes {', '.join(self.fields)}" for a in unknown]
         if problems:
             raise OpError(f"{self.name}: {'; '.join(problems)}")
         self.__dict__.update(values)
@@ -432,7 +438,7 @@ class Op:
         if problem:
             raise OpError(f"{self.name}: {problem}")
         # texts, not values: NaN differs from itself, and NumPy says dtype("float64") == None
-        self._seal((type(self), *(f.kind.write(values[f.name]) for f in self.fields.values())))
+        self._seal((type(self), *(f.kind.write(values[f.name]) for f in self.fields.values()), *self.unread))
 
     def _seal(self, key: tuple[Any, ...]) -> None:
         """Set what instances have besides attributes. Those of one key are equal."""

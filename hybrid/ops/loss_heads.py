@@ -132,6 +132,8 @@ class Regression(LossHead):
 
     grad_scale: float = 1.0
 
+    reads_for_gradient = True
+
     def label_shape(self, data):
         if len(data) == 2 and data[1] == 1:
             return data[:1]
