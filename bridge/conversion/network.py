@@ -35,6 +35,7 @@ from ..pipeline.postprocess import as_facts, placed, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import Recording, load_recording
 from ..renaming import with_new_names
+from ..result import Progress
 from ..settle import (
     freed,
     held_inputs,
@@ -101,8 +102,8 @@ def opened(
     return model
 
 
-def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network:
-    """The network with a shape and a dtype for each input, and all that is put around it.
+def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms, tell: Progress) -> Network:
+    """The network with a shape and a dtype for each input, and all that is put around it. tell: hears of what takes a while.
 
     Raises BadInput for what is missing, unknown or does not go together, converters.ConversionError where a detector has no
     suppression to leave out."""
@@ -134,7 +135,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         model, specs, axes = prepared[:3]
         proof, facts = dataclasses.replace(proof, ranges=prepared.ranges), dict(prepared.facts)
     hold_dtypes(model, arrays, sources_of(given))
-    specs, axes = _sized(model, specs, axes, wanted.batch)
+    specs, axes = _sized(model, specs, axes, wanted.batch, tell)
     if problems := of_one_place(model, specs):
         raise BadInput(*problems)
     if wanted.postprocess:
@@ -228,15 +229,15 @@ def _is_open(wanted: Wanted, name: str, axis: int) -> bool:
 
 
 def _sized(
-    model: Model, given: dict[str, Spec], dynamic: Dynamic, batch: int | str | None
+    model: Model, given: dict[str, Spec], dynamic: Dynamic, batch: int | str | None, tell: Progress
 ) -> tuple[dict[str, Spec], Dynamic]:
     """Specs for all inputs, with the batch that is asked for, and the axes that are open."""
     specs = given
     if batch is not None:
         specs = with_batch_size(model, specs, batch if isinstance(batch, int) else 1)
-    specs = settle_inputs(model, specs, dynamic)
+    specs = settle_inputs(model, specs, dynamic, tell)
     if isinstance(batch, int):
-        specs = settle_inputs(model, fixed_batch(model, specs, given, dynamic, batch), dynamic)
+        specs = settle_inputs(model, fixed_batch(model, specs, given, dynamic, batch), dynamic, tell)
     elif batch is not None:
         dynamic = dynamic_batch(model, specs, dynamic)
     if dynamic and all(is_known(s.shape) for s in specs.values()):

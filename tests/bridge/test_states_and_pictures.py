@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
+from bridge import fitting
 from bridge.cli import app
 from bridge.faces import text, words
+from bridge.models import Model
 from bridge.stems import PIXELS, expected
+from hybrid.core.op import Spec
 from hybrid.formats.images import encode
 
 S: Any = mx.sym
@@ -185,6 +189,25 @@ def test_another_side_of_a_picture_is_proposed(faces: Path, tmp_path: Path, monk
     monkeypatch.setattr("bridge.fitting.SIDES", (5, 8))
     said = gluonnx("convert", faces, "-o", tmp_path / "f.onnx", "--input", "data:1,3,6,6", code=2)
     assert "data (1, 3, 6, 6) is no size that the network takes" in said and "--input data:1,3,8,8 would fit" in said
+
+
+def test_a_search_for_sides_is_told_and_ends(faces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where none fits, which is the longest: each square is tried, and few other shapes."""
+    tried: list[tuple[int, ...]] = []
+    fits = fitting.fits
+
+    def counted(model: Model, specs: Mapping[str, Spec]) -> bool:
+        tried.extend(s.shape for s in specs.values() if s.shape is not None)
+        return fits(model, specs) and not specs
+
+    monkeypatch.setattr(fitting, "fits", counted)
+    told: list[str] = []
+    with pytest.raises(bridge.BadInput, match="operator"):
+        bridge.convert(faces, inputs={"data": (1, 3, 6, 6)}, progress=told.append)
+    assert told == ["reading the model", "looking for a size of data that fits"]
+    sides = [shape[2:] for shape in tried if shape[:2] == (1, 3) and shape[2:] != (6, 6)]
+    assert len(sides) == len({*sides}) < 64
+    assert {(side, side) for side in fitting.SIDES} <= {*sides}
 
 
 def test_a_table_of_several_outputs_names_runs_in_a_column(reader: Path, tmp_path: Path) -> None:
