@@ -62,7 +62,7 @@ class LossHead(Op):
 @op("SoftmaxOutput", "Softmax")
 class SoftmaxOutput(LossHead):
     """Softmax over all axes but the first; with multi_output over axis 1, with preserve_shape over the last. (MXNet 1.9.1 with
-    oneDNN takes the last of more than two axes without multi_output too; its other kernels, and this, all but the first.)
+    oneDNN takes the last of four axes without multi_output too; its other kernels, training, and this, all but the first.)
 
     Shapes: data (N, ..., C), label (N, ...); with multi_output data (N, C, ...), label (N, ...)."""
 
