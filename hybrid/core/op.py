@@ -442,7 +442,14 @@ class Op:
 
     def _seal(self, key: tuple[Any, ...]) -> None:
         """Set what instances have besides attributes. Those of one key are equal."""
-        self.__dict__.update(calls={}, memo=Memo(), _key=key, _hash=hash(key))
+        alike = self.decides()
+        calls = {} if alike is None else KNOWN.setdefault((type(self), *alike), {})
+        self.__dict__.update(calls=calls, memo=Memo(), _key=key, _hash=hash(key))
+
+    def decides(self) -> tuple[Any, ...] | None:
+        """What of the attributes decides shapes and dtypes, for an operator whose others may be new at every call; None where all
+        may."""
+        return None
 
     def check(self) -> str | None:
         """Describe what is wrong with the attributes taken together; None when nothing is."""
@@ -499,6 +506,9 @@ _RULES = frozenset({"name", *Op.__dict__}) - {"compute"}
 """Members by which a class may speak of inference, gradients, files or tests in its own way, and compute the same."""
 
 
+KNOWN: dict[tuple[Any, ...], dict[tuple[Any, ...], Any]] = {}
+"""``calls`` that instances share, by their class and what decides shapes and dtypes (``Op.decides``): rates change at every step,
+and numbers in every turn of a loop, and what is known of shapes does not."""
 INSTANCES = 1024
 """Number of instances that are remembered, least recently used dropped, with all that is known of each: rates that change with
 every step of training make new ones all the time. Graphs and programs hold their own."""
