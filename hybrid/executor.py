@@ -95,7 +95,7 @@ def simple_bind(
     groups: Groups = None,
     stypes: Mapping[str, str] | None = None,
 ) -> Executor:
-    """See Symbol.simple_bind. What is declared as csr is dense here: the graph computes with dense arrays.
+    """See Symbol.simple_bind.
 
     Examples
     --------
@@ -121,11 +121,14 @@ def simple_bind(
         )
 
     storage = {n.name: (stypes or {}).get(n.name, declared(n)) for n in graph.arguments()}
-    rows = {n: s for n, s in storage.items() if s == "row_sparse"}
+    ranks = {n.name: len(result.spec(Entry(n)).shape or ()) for n in graph.arguments()}
+    storage = {
+        n: "default" if s == "csr" and ranks[n] != 2 else s for n, s in storage.items()
+    }  # rows and columns alone
 
     def made(nodes: Any) -> dict[str, NDArray]:
         specs = ((n.name, result.spec(Entry(n))) for n in nodes)
-        return {n: zeros_of(rows.get(n, "default"), s.shape, places[n], s.dtype) for n, s in specs}
+        return {n: zeros_of(storage.get(n, "default"), s.shape, places[n], s.dtype) for n, s in specs}
 
     arguments, states = made(graph.arguments()), made(graph.auxiliary_states())
     requests = _requests(grad_req, list(arguments))
@@ -596,9 +599,10 @@ class Executor:
                     raise MXNetError(
                         f"reshape: {node.name} would grow from {show(old.shape)} to {show(shape)}; set allow_up_sizing=True"
                     )
-                arrays[node.name] = zeros(shape, old.context, old.dtype)
+                arrays[node.name] = zeros_of(old.stype, shape, old.context, old.dtype)
                 if node.name in gradients:
-                    gradients[node.name] = zeros(shape, old.context, old.dtype)
+                    stype = gradients[node.name].stype
+                    gradients[node.name] = zeros_of(stype, shape, old.context, old.dtype)
         return Executor(self._symbol, self._ctx, arguments, gradients, self._requests, states, self._groups)
 
 
