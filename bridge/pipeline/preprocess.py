@@ -82,7 +82,14 @@ class Preprocess:
 
     @property
     def only_bytes(self) -> bool:
-        """True where the file takes bytes, and no other numbers than the network."""
+        """True where the file takes bytes, and no other numbers than the network.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> gluonnx.Preprocess(uint8=True).only_bytes, gluonnx.Preprocess(uint8=True, unit=True).only_bytes
+        (True, False)
+        """
         return self == Preprocess(uint8=True, input=self.input, twice=self.twice)
 
     def problems(self) -> list[str]:

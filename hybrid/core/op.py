@@ -447,8 +447,8 @@ class Op:
         self.__dict__.update(calls=calls, memo=Memo(), _key=key, _hash=hash(key))
 
     def decides(self) -> tuple[Any, ...] | None:
-        """What of the attributes decides shapes and dtypes, for an operator whose others may be new at every call; None where all
-        may."""
+        """The attributes that decide shapes and dtypes, of an operator whose others may be new at every call; None where all of
+        them may."""
         return None
 
     def check(self) -> str | None:

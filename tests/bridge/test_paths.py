@@ -144,7 +144,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_disk_is_not_walked(disk: Path) -> None:
-    """What is near is named, and what is far away is not."""
+    """Models nearby are named, and those far away are not."""
     said = r"below it are a1/net-symbol\.json \(looked at 12 files and folders, of more that are below it\)$"
     with pytest.raises(bridge.BadInput, match=said):
         bridge.inspect(disk)

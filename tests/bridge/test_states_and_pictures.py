@@ -193,7 +193,7 @@ def test_another_side_of_a_picture_is_proposed(faces: Path, tmp_path: Path, monk
 
 
 def test_a_file_of_bytes_is_held_to_recorded_bytes(faces: Path, tmp_path: Path) -> None:
-    """Which are the same numbers in the network's float32; whatever else a file does is no part of what was recorded."""
+    """Bytes are the same numbers in the network's float32; whatever else a file does is no part of what was recorded."""
     rng = np.random.default_rng(1)
     pictures = [rng.integers(0, 256, (2, 3, 8, 8)).astype(np.float32) for _ in range(2)]
     bridge.record(faces, [{"data": x} for x in pictures]).save(tmp_path / "truth.npz")
@@ -222,7 +222,7 @@ def test_a_file_of_bytes_is_held_to_recorded_bytes(faces: Path, tmp_path: Path) 
 
 
 def test_a_search_for_sides_is_told_and_ends(faces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where none fits, which is the longest: each square is tried, and few other shapes."""
+    """The longest is that where none fits: each square is tried, and few other shapes."""
     tried: list[tuple[int, ...]] = []
     fits = fitting.fits
 

@@ -95,7 +95,7 @@ def test_programs_of_large_calls_are_bounded() -> None:
 
 
 def test_numbers_that_change_with_every_call_are_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What shapes and dtypes come of does not depend on them."""
+    """Shapes and dtypes do not depend on them."""
     inferred: list[str] = []
     infer = dispatch.specs_of
     monkeypatch.setattr(dispatch, "specs_of", lambda op, *told: [inferred.append(op.name), infer(op, *told)][1])
