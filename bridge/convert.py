@@ -162,7 +162,7 @@ def convert(
     proof = Proof(verify, also, expected, seed, ranges, draws, tolerance, repro, strict, layers)
     wanted = Wanted(inputs, free, dynamic or {}, batch, rename or {}, training, preprocess, postprocess)
     tell("reading the model")
-    network = settled(opened(symbol, params, outputs, target, external_data), wanted, proof, how.forms)
+    network = settled(opened(symbol, params, outputs, target, external_data), wanted, proof, how.forms, tell)
     clock.lap("read")
     tell("converting")
     made = as_onnx(network, how, opset, keep_inputs)

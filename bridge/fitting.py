@@ -12,12 +12,15 @@ from hybrid.ir.graph import Entry, Node
 from hybrid.ops.join import Splitting
 
 from .models import Model
+from .result import Progress
 
 SIDES = (
     *(224, 112, 299, 256, 128, 64, 32, 28, 227, 96, 48, 24, 12, 160, 192, 320, 331, 384, 416, 512, 300, 448, 480, 608, 640),
     *(16, 20, 40, 56, 80, 100, 120, 144, 168, 200, 231, 240, 288, 400, 800, 1024),
 )  # fmt: skip
 """Sides of square pictures that networks are trained on, the most usual first."""
+ALONE = 8
+"""Number of the first of these that are tried as one side of a picture, beside the other one that was given."""
 
 
 def fits(model: Model, specs: Mapping[str, Spec]) -> bool:
@@ -164,15 +167,17 @@ def _turned(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[
     return []
 
 
-def other_sides(model: Model, specs: Mapping[str, Spec]) -> str:
-    """An option with sides of pictures that fit, where those that are given do not: one of them other, or both; empty where none of
-    SIDES does."""
+def other_sides(model: Model, specs: Mapping[str, Spec], tell: Progress | None = None) -> str:
+    """An option with sides of pictures that fit, where those that are given do not: both other, or for the most usual one of them
+    alone; empty where none of SIDES does. tell: called before the search, which may take a while for a network of many layers."""
     for name, shape in _sized(specs).items():
-        if len(shape) != 4:
-            continue
+        if len(shape) != 4 or not fits(model, {n: s for n, s in specs.items() if n != name}):
+            continue  # what does not fit without it is no matter of its sides
+        if tell is not None:
+            tell(f"looking for a size of {name} that fits")
         high, wide = (1, 2) if shape[1] not in (1, 3) and shape[3] in (1, 3) else (2, 3)
-        for side in SIDES:
-            for axes in ((high,), (wide,), (high, wide)):
+        for number, side in enumerate(SIDES):
+            for axes in (*(((high,), (wide,)) if number < ALONE else ()), (high, wide)):
                 tried = tuple(side if i in axes else d for i, d in enumerate(shape))
                 if tried != shape and fits(model, {**specs, name: Spec(tried, specs[name].dtype)}):
                     return _written(name, tried)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import onnx
@@ -40,7 +40,7 @@ from .models import SYMBOL, BadInput, Model, describe, names_of, onnx_spec, open
 from .paths import one_or_more, symbol_files
 from .recorded import Recording, load_recording
 from .renaming import new_node_names, rename_nodes
-from .resizing import asked_for
+from .resizing import asked_for, with_open_batch
 from .result import Progress, VerifyResult, with_names, with_warnings
 from .sharing import shared_weights
 from .unsigned import unsigned_of
@@ -105,6 +105,7 @@ def import_onnx(
     output: str | os.PathLike[str] | None = None,
     inputs: Given | None = None,
     dynamic: Mapping[str, Mapping[int, str]] | None = None,
+    batch: Literal["batch"] | None = None,
     rename: Mapping[str, str] | None = None,
     for_mxnet: bool = False,
     verify: bool = True,
@@ -124,8 +125,9 @@ def import_onnx(
     model: a path, of an archive or a folder with one too, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and
     ``PREFIX-0000.params``, which appear only when both agree. inputs: an .npz, or a shape, array or Spec by name, where the
     model leaves sizes open or is to be read at others; axes that are open and not given are verified at two sizes that it runs
-    with. dynamic: names of axes that are to be open, by input and axis. Constants that hold the file's own sizes are written
-    anew (resizing.py), and samples of a batch compared with what the file gives for each. for_mxnet: operators and forms of
+    with. dynamic: names of axes that are to be open, by input and axis; batch: "batch" to open the first one of all inputs that
+    have the first input's size there. Constants that hold the file's own sizes are written anew (resizing.py), and samples of a
+    batch compared with what the file gives for each. for_mxnet: operators and forms of
     MXNet 1.9.1 alone; sizes given for open axes are kept where those forms hold at these alone. expected: recorded outputs
     (bridge.record) that both have to give too. also: further inputs to verify with. ranges, draws: as convert takes them.
     strict: also refuse when an output agrees and says little. layers: measure every tensor inside also when they agree. A model
@@ -163,6 +165,8 @@ def import_onnx(
     given = loaded(inputs, opened) if recording is None else fed(recording, opened)
     specs, arrays = as_specs(given)
     batches, changes = None, ()
+    if batch is not None and opened.proto is not None:
+        dynamic = with_open_batch(opened.proto, dynamic or {})
     sizes = {} if opened.proto is None else asked_for(opened.proto, specs, dynamic or {})
     if sizes:
         opened, batches, changes = at_sizes(source, sizes)
@@ -413,7 +417,11 @@ class _Check:
             n not in arrays and any(isinstance(d, str) and d not in named for d in _shape(n, found, specs) or ())
             for n in found.inputs
         )
-        lines = all(sum(isinstance(d, str) for d in (_shape(n, found, specs) or ())[1:]) < 2 for n in found.inputs)
+        shapes = [_shape(n, found, specs) or () for n in found.inputs]
+        lines = all(sum(isinstance(d, str) for d in shape[1:]) < 2 for shape in shapes)
+        tries = [(first, other, True) for first, other in (*SIZES, *(LONG if lines else ()))]
+        if any(len(shape) == 1 and isinstance(shape[0], str) for shape in shapes):  # samples of a batch, or one sound
+            tries += [(first, other, False) for first, other, _ in tries]
         failures = []
 
         def made(specs: Mapping[str, Spec], arrays: Mapping[str, np.ndarray], files: Mapping[str, str]) -> Cases:
@@ -422,11 +430,12 @@ class _Check:
             told = {n: f for n, f in files.items() if n in takes}
             return Cases(native, witness, wanted, given, ranges=self.ranges, files=told)
 
-        for first, other in (*SIZES, *(LONG if lines else ())) if open_axes else ((0, 0),):
+        for first, other, samples in tries if open_axes else ((0, 0, True),):
             try:
                 cases, seen, sets = [], {}, []
                 for step in (0, 1) if open_axes else (0,):
-                    sized = {n: _with_sizes(n, found, specs, first + step, other * (1 + step)) for n in found.inputs}
+                    pair = first + step, other * (1 + step)
+                    sized = {n: _with_sizes(n, found, specs, *pair, samples) for n in found.inputs}
                     sets.append(made({**specs, **sized}, arrays, self.files))
                     cases.append(sets[-1].case(seed + step, seen=seen))
                 for number, given in enumerate(self.also, 2):
@@ -520,9 +529,15 @@ def _given_sizes(found: Imported, specs: Mapping[str, Spec]) -> dict[Any, int]:
     }
 
 
-def _with_sizes(name: str, found: Imported, specs: Mapping[str, Spec], first: int, other: int) -> Spec:
-    """An input's spec with sizes for the axes that are open; the same for axes of one name, that of the first which has it."""
-    leading = {d for s in found.inputs.values() for d in (s.shape or ())[:1] if isinstance(d, str) and d != "?"}
+def _with_sizes(
+    name: str, found: Imported, specs: Mapping[str, Spec], first: int, other: int, samples: bool = True
+) -> Spec:
+    """An input's spec with sizes for the axes that are open; the same for axes of one name, that of the first which has it.
+    samples: whether the only axis of an input counts samples, as the first one of others does."""
+    least = 0 if samples else 1
+    leading = {
+        s.shape[0] for s in found.inputs.values() if s.shape and len(s.shape) > least and isinstance(s.shape[0], str)
+    } - {"?"}
     shape = _shape(name, found, specs)
     if shape is not None:
         given = _given_sizes(found, specs)
@@ -531,7 +546,9 @@ def _with_sizes(name: str, found: Imported, specs: Mapping[str, Spec], first: in
         None
         if shape is None
         else tuple(
-            (first if d in leading or (i == 0 and d == "?") else other) if isinstance(d, str) else d
+            (first if d in leading or (i == 0 and d == "?" and len(shape) > least) else other)
+            if isinstance(d, str)
+            else d
             for i, d in enumerate(shape)
         )
     )

@@ -206,7 +206,7 @@ MEMBER = re.compile(r"(?:(\d{1,9})/)?(inputs|outputs)/(.+)", re.DOTALL)
 
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, ValueError, OSError, EOFError, NotImplementedError)
-"""What reading an .npz raises where its bytes are others; NotImplementedError for versions and methods that do not exist."""
+"""Errors of reading an .npz whose bytes are others; NotImplementedError is that of versions and methods that do not exist."""
 
 
 def is_recording(path: str | os.PathLike[str]) -> bool:
@@ -223,15 +223,22 @@ def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> Feeds:
     OutOfMemory for what is past the budget."""
     if not is_recording(path):
         return load_arrays(path, names)
-    arrays = load_arrays(path, names, [FACTS])
-    found = {name: match for name in arrays if (match := MEMBER.fullmatch(name))}
-    runs = len({match[1] or "0" for match in found.values()})
-    if runs > 1:
+    runs = recorded_runs(load_arrays(path, names, [FACTS]))
+    if len(runs) > 1:
         raise BadInput(
-            f"{path}: a recording of {runs} runs, wanted inputs of one; where models are compared --expected takes all of them"
+            f"{path}: a recording of {len(runs)} runs, wanted inputs of one; where models are compared --expected takes all of them"
         )
-    held = {match[3]: arrays[name] for name, match in found.items() if match[2] == "inputs"}
+    held = next(iter(runs.values()), {}).get("inputs", {})
     return Feeds(held, dict.fromkeys(held, Path(path).name))
+
+
+def recorded_runs(arrays: Mapping[str, np.ndarray]) -> dict[int, dict[str, dict[str, np.ndarray]]]:
+    """Arrays of a recording by the run's number, by what they are and by name; without those of other names."""
+    runs: dict[int, dict[str, dict[str, np.ndarray]]] = {}
+    for name, array in arrays.items():
+        if match := MEMBER.fullmatch(name):
+            runs.setdefault(int(match[1] or 0), {}).setdefault(match[2], {})[match[3]] = array
+    return runs
 
 
 def load_arrays(path: str | os.PathLike[str], names: Sequence[str], without: Sequence[str] = ()) -> Feeds:

@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from converters.importer import from_onnx
 from hybrid import symbol
@@ -28,15 +28,15 @@ mx2onnx = onnx2mx = sys.modules[__name__]
 
 
 def _read(
-    model_file: Any, dynamic: Mapping[str, Mapping[int, str]] | None
+    model_file: Any, dynamic: Mapping[str, Mapping[int, str]] | None, batch: Literal["batch"] | None
 ) -> tuple[Model, tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]]:
     """An ONNX file, opened as every command opens it, and what it imports to; with open axes, what was compared at other sizes."""
     opened = open_onnx(model_file)
-    if not dynamic:
+    if not dynamic and batch is None:
         return opened, from_onnx(opened.imported)
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "net")
-        import_onnx(opened, output=prefix, dynamic=dynamic)
+        import_onnx(opened, output=prefix, dynamic=dynamic, batch=batch)
         return opened, load_checkpoint(prefix, 0)
 
 
@@ -47,13 +47,17 @@ def _log_shared(made: symbol.Symbol, arguments: Mapping[str, NDArray]) -> None:
 
 
 def import_model(
-    model_file: Any, *, dynamic: Mapping[str, Mapping[int, str]] | None = None
+    model_file: Any,
+    *,
+    dynamic: Mapping[str, Mapping[int, str]] | None = None,
+    batch: Literal["batch"] | None = None,
 ) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """An ONNX file as (symbol, arg_params, aux_params). ``bridge.import_onnx`` compares the numbers with onnxruntime too.
 
     model_file: its path, or that of an archive with it. dynamic: names of axes that take any size though the file declares one,
-    such as {"data": {0: "batch"}}; what comes of it is compared with onnxruntime, as gluonnx import does, and MXNet has no such
-    argument. Raises UnsupportedModel listing every node that cannot be read, and with dynamic what bridge.import_onnx raises.
+    such as {"data": {0: "batch"}}. batch: "batch" to open the first axis of all inputs. What comes of these, which MXNet does not
+    have, is compared with onnxruntime, as gluonnx import does. Raises UnsupportedModel listing every node that cannot be read, and
+    with open axes what bridge.import_onnx raises.
     Source: MXNet contrib.onnx.import_model.
 
     Examples
@@ -67,18 +71,22 @@ def import_model(
     >>> net.eval(data=mx.nd.ones((1, 3)), **arguments)[0].asnumpy()
     array([[6. , 1.5]], dtype=float32)
     """
-    found = _read(model_file, dynamic)[1]
+    found = _read(model_file, dynamic, batch)[1]
     _log_shared(found[0], found[1])
     return found
 
 
 def import_to_gluon(
-    model_file: Any, ctx: Context | None = None, *, dynamic: Mapping[str, Mapping[int, str]] | None = None
+    model_file: Any,
+    ctx: Context | None = None,
+    *,
+    dynamic: Mapping[str, Mapping[int, str]] | None = None,
+    batch: Literal["batch"] | None = None,
 ) -> SymbolBlock:
     """An ONNX file as a SymbolBlock, with its parameters; called with the model's inputs in their order.
 
     model_file: its path, or that of an archive with it. ctx: where the parameters are to be; None: the current device.
-    dynamic: as import_model takes it.
+    dynamic, batch: as import_model takes them.
 
     Raises as import_model does. Source: MXNet contrib.onnx.import_to_gluon.
 
@@ -91,7 +99,7 @@ def import_to_gluon(
     >>> net(mx.nd.ones((1, 3))).asnumpy()
     array([[6. , 1.5]], dtype=float32)
     """
-    opened, (out, arguments, auxiliary) = _read(model_file, dynamic)
+    opened, (out, arguments, auxiliary) = _read(model_file, dynamic, batch)
     _log_shared(out, arguments)
     given = {**arguments, **auxiliary}
     # in the model's order, which is not always that in which the graph reads them

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 SHOWN = 5
 """Problems that a message lists; all of them are in ``problems``."""
+MOST_ENTRIES = 100_000
+"""Files and folders that are looked at below a folder: more are a disk or somebody's home, which nobody means by a model."""
+SYMBOLS = "*-symbol.json"
 
 
 class BadInput(ValueError):
@@ -75,15 +80,43 @@ def of_a_system(name: str) -> bool:
     return "__MACOSX" in parts or parts[-1].startswith("._") or parts[-1] in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
+def files_below(folder: Path, pattern: str = "*") -> tuple[list[Path], bool]:
+    """Files and folders in a folder and in those within, by name, without what operating systems put there; and whether these are
+    all: of more than MOST_ENTRIES the nearest are looked at. Links to folders are not followed."""
+    found, left, todo = [], MOST_ENTRIES + 1, [str(folder)]
+    while todo and left:
+        deeper = []
+        for place in todo:
+            with suppress(OSError), os.scandir(place) as entries:
+                looked = sorted(itertools.islice(entries, left), key=lambda entry: entry.name)
+                left -= len(looked)
+                deeper += [entry.path for entry in looked if entry.is_dir(follow_symlinks=False)]
+                found += [Path(entry.path) for entry in looked if fnmatchcase(entry.name, pattern)]
+        todo = deeper
+    return _in_order(found, folder), left > 0
+
+
 def files_of(folder: Path, pattern: str = "*", deep: bool = False) -> list[Path]:
-    """Files and folders in a folder, and with deep in those within, by name, without what operating systems put there."""
-    found = (folder.rglob if deep else folder.glob)(pattern)
+    """Files and folders in a folder, and with deep in those within, by name, without what operating systems put there.
+
+    Raises BadInput for a folder with more below it than a model or many."""
+    if not deep:
+        return _in_order(folder.glob(pattern), folder)
+    found, whole = files_below(folder, pattern)
+    if not whole:
+        raise BadInput(
+            f"{folder}: more than {MOST_ENTRIES} files and folders below it; give the folder that holds the models"
+        )
+    return found
+
+
+def _in_order(found: Iterable[Path], folder: Path) -> list[Path]:
     return sorted(p for p in found if not of_a_system(p.relative_to(folder).as_posix()))
 
 
 def symbols_of(folder: Path, deep: bool = False) -> list[Path]:
-    """The symbols in a folder, and with deep in those within."""
-    return files_of(folder, "*-symbol.json", deep)
+    """The symbols in a folder, and with deep in those within. Raises as files_of does."""
+    return files_of(folder, SYMBOLS, deep)
 
 
 def one_or_more(given: Any) -> list[Any]:
@@ -188,9 +221,11 @@ def _file_in(folder: Path) -> Path:
             f"{folder}: a repository of {len(models)} models ({listed(models)}); name the one you mean, such as "
             f"{folder / next(iter(models))}"
         )
-    deeper = symbols_of(folder, deep=True)
+    deeper, whole = files_below(folder, SYMBOLS)
     hint = f"; below it are {listed(p.relative_to(folder).as_posix() for p in deeper)}" if deeper else ""
-    raise BadInput(f"{folder}: a folder with 0 {kind} and no .onnx file{hint or '; name the file you mean'}")
+    hint = hint or "; name the file you mean"
+    hint += "" if whole else f" (looked at {MOST_ENTRIES} files and folders, of more that are below it)"
+    raise BadInput(f"{folder}: a folder with 0 {kind} and no .onnx file{hint}")
 
 
 def newest_params(symbol: Path) -> Path | None:

@@ -39,6 +39,7 @@ from .inputs import (
     is_recording,
     load_arrays,
     load_feeds,
+    recorded_runs,
     save_arrays,
     sources_of,
 )
@@ -168,14 +169,13 @@ def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
             f"{path}: one array without a name, wanted an .npz of recorded outputs (gluonnx record writes it)"
         )
     arrays = load_arrays(path, ["the recorded outputs"], [FACTS])
-    named = {name: MEMBER.fullmatch(name) for name in arrays}
-    if not any(named.values()):
+    found = recorded_runs(arrays)
+    if not found:
         if not arrays:
             raise BadInput(f"{path}: holds no outputs, wanted 0/outputs/NAME, as gluonnx record writes them")
         return Recording((RecordedRun({}, arrays),), _facts(path), path)
-    strange = [name for name, match in named.items() if match is None]
-    twice = len({(int(m[1] or 0), m[2], m[3]) for m in named.values() if m}) < len(named) - len(strange)
-    if twice:
+    strange = [name for name in arrays if MEMBER.fullmatch(name) is None]
+    if sum(len(held) for kinds in found.values() for held in kinds.values()) < len(arrays) - len(strange):
         raise BadInput(
             f"{path}: got arrays of one run both with its number and without, wanted one way; record it again"
         )
@@ -184,11 +184,7 @@ def load_recording(path: str | os.PathLike[str] | Recording) -> Recording:
             f"{path}: got {', '.join(map(printable, strange[:5]))} beside recorded runs, wanted members like 0/inputs/data and "
             "0/outputs/softmax_output alone; record it again (gluonnx record, record_with_mxnet.py)"
         )
-    runs: dict[int, RecordedRun] = {}
-    for name, match in named.items():
-        assert match is not None
-        each = runs.setdefault(int(match[1] or 0), RecordedRun({}, {}))
-        (each.inputs if match[2] == "inputs" else each.outputs)[match[3]] = arrays[name]
+    runs = {n: RecordedRun(kinds.get("inputs", {}), kinds.get("outputs", {})) for n, kinds in found.items()}
     if sorted(runs) != list(range(len(runs))):
         raise BadInput(
             f"{path}: got runs {', '.join(map(str, sorted(runs)))}, wanted 0, 1, ... without gaps; record it again"

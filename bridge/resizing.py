@@ -20,6 +20,7 @@ from converters.onnx_types import declared_dims
 from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 
+from .batching import BATCH
 from .models import BadInput
 
 Shape = Sequence[int | str]
@@ -58,6 +59,20 @@ def asked_for(
             out[name] = tuple(wanted)
     if problems:
         raise BadInput(*problems)
+    return out
+
+
+def with_open_batch(model: ModelProto, dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, dict[int, str]]:
+    """The open axes, and with them the first of every input that has the first input's size there, which is the batch as far as a
+    file tells; whoever calls verifies. Raises BadInput where no file fixes one."""
+    declared = {n: own for n, own in declared_inputs(model).items() if own}
+    fixed = [own[0] for own in declared.values() if isinstance(own[0], int)]
+    out = {n: dict(axes) for n, axes in dynamic.items()}
+    for name in [n for n, own in declared.items() if fixed and own[0] == fixed[0]]:
+        out.setdefault(name, {}).setdefault(0, BATCH)
+    if not fixed:
+        known = ", ".join(f"{n} {show(own)}" for n, own in declared.items())
+        raise BadInput(f"dynamic {BATCH}: the file fixes the first axis of no input ({known or 'there is none'})")
     return out
 
 

@@ -25,6 +25,7 @@ from hybrid.passes.strip_labels import label_names
 from .fitting import SIDES, cuts, fitting_side, is_cut, misfits, other_sides, unrolled, why
 from .models import Model, check_dtypes, check_params, check_sizes, missing_words, split_inputs
 from .paths import BadInput, listed
+from .result import Progress
 
 USUAL = {3: (1, 3, 128), 4: (1, 3, SIDES[0], SIDES[0]), 5: (1, 3, 16, 112, 112)}
 """Sizes for an example of an input of so many dimensions."""
@@ -39,8 +40,12 @@ STRIDING = (*CONVOLUTIONS, "Pooling", "Pooling_v1")
 """Layers that go over a picture in steps."""
 
 
-def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
-    """Specs for all inputs. Raises BadInput listing every missing parameter, unknown name and input without a shape."""
+def settle_inputs(
+    model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Mapping[int, str]], tell: Progress | None = None
+) -> dict[str, Spec]:
+    """Specs for all inputs. tell: hears of a search for sizes that fit, where these do not.
+
+    Raises BadInput listing every missing parameter, unknown name and input without a shape."""
     assert model.graph is not None
     free, missing = split_inputs(model, specs)
     problems = list(dict.fromkeys((*missing_words(model, missing), *unknown_names(model, specs, dynamic))))
@@ -52,12 +57,13 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
         inferred = model.infer(specs)
     except MXNetError as error:
         problems = channels_last(model, specs) or _ranks(model, specs) or misfits(model, specs, error)
-        problems = problems or _unfit(model, specs)
+        problems = problems or _unfit(model, specs, tell)
         if problems:
             raise BadInput(*problems) from error
         if converters.export.untranslatable(model.graph):
             return specs  # conversion lists all those nodes, which says more
-        raise BadInput(*(check_dtypes(model, specs) or _other_sides(model, specs, error) or [str(error)])) from error
+        problems = check_dtypes(model, specs) or _other_sides(model, specs, error, tell) or [str(error)]
+        raise BadInput(*problems) from error
     problems = check_sizes(model.graph, inferred)
     if problems:
         raise BadInput(*problems)
@@ -295,21 +301,22 @@ def _given(specs: Mapping[str, Spec]) -> str:
     return listed([f"{n} {show(s.shape)}" for n, s in specs.items() if s.shape is not None and is_known(s.shape)])
 
 
-def _unfit(model: Model, specs: Mapping[str, Spec]) -> list[str]:
+def _unfit(model: Model, specs: Mapping[str, Spec], tell: Progress | None) -> list[str]:
     """Parameters that do not fit the inputs' sizes, and what is likely wrong."""
     problems = check_params(model, {n: s.shape for n, s in specs.items()})
     given = _given(specs)
     if problems and given:
+        fitting = other_sides(model, specs, tell)
         problems.append(
             f"so {given} is not the size that the network was trained for, or the parameters are of another network: give that "
-            f"size with --input (and --resize){f'; {fitting} would fit' if (fitting := other_sides(model, specs)) else ''}"
+            f"size with --input (and --resize){f'; {fitting} would fit' if fitting else ''}"
         )
     return problems
 
 
-def _other_sides(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[str]:
+def _other_sides(model: Model, specs: Mapping[str, Spec], error: MXNetError, tell: Progress | None) -> list[str]:
     """Words for pictures of a size that some layer does not take, with one that all of them do."""
-    fitting = other_sides(model, specs)
+    fitting = other_sides(model, specs, tell)
     given = _given(specs)
     return [f"{given} is no size that the network takes ({why(error)}); {fitting} would fit"] if fitting else []
 

@@ -220,8 +220,8 @@ TROUBLES = (
         "no-such-file",
         "A file is missing, or is something else",
         BAD_INPUT,
-        "no such file|not a regular file|a folder with|a repository of|without (pictures|\\.npz)|these are parameters|wanted "
-        "the path|holds \\d+ (symbols|ONNX models)|holds no |archive does not hold",
+        "no such file|not a regular file|a folder with|more than \\d+ files|a repository of|without (pictures|\\.npz)|"
+        "these are parameters|wanted the path|holds \\d+ (symbols|ONNX models)|holds no |archive does not hold",
         "nothere: no such file; wanted a -symbol.json or .onnx file, an archive (.tar.gz, .zip), or the prefix "
         "of a symbol",
         "A model is a symbol, its prefix (`net` for `net-symbol.json` and `net-0000.params`), a folder with one "

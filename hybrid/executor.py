@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from .core.error import MXNetError
+from .core.functions import unknown_arguments
 from .core.shapes import from_legacy, is_known, show
 from .eager.array import NDArray, find_gradient_rule, zeros
 from .eager.backward import backward
@@ -94,7 +95,7 @@ def simple_bind(
     groups: Groups = None,
     stypes: Mapping[str, str] | None = None,
 ) -> Executor:
-    """See Symbol.simple_bind. What is declared as csr is dense here: the graph computes with dense arrays.
+    """See Symbol.simple_bind.
 
     Examples
     --------
@@ -120,11 +121,14 @@ def simple_bind(
         )
 
     storage = {n.name: (stypes or {}).get(n.name, declared(n)) for n in graph.arguments()}
-    rows = {n: s for n, s in storage.items() if s == "row_sparse"}
+    ranks = {n.name: len(result.spec(Entry(n)).shape or ()) for n in graph.arguments()}
+    storage = {
+        n: "default" if s == "csr" and ranks[n] != 2 else s for n, s in storage.items()
+    }  # rows and columns alone
 
     def made(nodes: Any) -> dict[str, NDArray]:
         specs = ((n.name, result.spec(Entry(n))) for n in nodes)
-        return {n: zeros_of(rows.get(n, "default"), s.shape, places[n], s.dtype) for n, s in specs}
+        return {n: zeros_of(storage.get(n, "default"), s.shape, places[n], s.dtype) for n, s in specs}
 
     arguments, states = made(graph.arguments()), made(graph.auxiliary_states())
     requests = _requests(grad_req, list(arguments))
@@ -186,17 +190,24 @@ def _requests(grad_req: Any, names: list[str]) -> dict[str, str]:
     return requests
 
 
-def _fixed_gammas(symbol: Symbol, gradients: Mapping[str, NDArray]) -> set[str]:
-    """Names of the gammas that MXNet fills with ones in a forward run: those with fix_gamma, of what has a backward run."""
+def _trained(symbol: Symbol, gradients: Mapping[str, NDArray]) -> list[Node]:
+    """The nodes that gradients go through. Raises MXNetError for attributes that these do not take."""
     after = {id(n) for n in symbol.graph.variables() if n.name in gradients}
-    found = set()
+    found = []
     for node in symbol.graph.nodes:
         if any(id(e.node) in after for e in node.inputs):
             after.add(id(node))
-            fixed = node.op is not None and node.op.means(BatchNorm) and getattr(node.op, "fix_gamma", False)
-            if fixed and node.inputs[1].node.is_variable:
-                found.add(node.inputs[1].node.name)
+            found.append(node)
+            if node.op is not None and node.op.unread:
+                error = unknown_arguments(type(node.op), node.op.unread)
+                raise MXNetError(f"Error in operator {node.name}: {error}")
     return found
+
+
+def _fixed_gammas(trained: Sequence[Node]) -> set[str]:
+    """Names of the gammas that MXNet fills with ones in a forward run: those with fix_gamma, of what has a backward run."""
+    fixed = [n for n in trained if n.op is not None and n.op.means(BatchNorm) and getattr(n.op, "fix_gamma", False)]
+    return {n.inputs[1].node.name for n in fixed if n.inputs[1].node.is_variable}
 
 
 def _with_lasting_operators(symbol: Symbol) -> Symbol:
@@ -254,7 +265,7 @@ class Executor:
         """Numbers of the outputs whose gradients have to be given, once somebody has asked."""
         self._recorded: list[NDArray] | None = None
         """The outputs of the last forward as the tape knows them."""
-        self._fixed = _fixed_gammas(symbol, gradients)
+        self._fixed = _fixed_gammas(_trained(symbol, gradients))
         """Names of arguments that are filled with ones, as what they are taken for."""
         # whatever does not fit is said here, not when it runs
         feeds = self._feeds()
@@ -588,9 +599,10 @@ class Executor:
                     raise MXNetError(
                         f"reshape: {node.name} would grow from {show(old.shape)} to {show(shape)}; set allow_up_sizing=True"
                     )
-                arrays[node.name] = zeros(shape, old.context, old.dtype)
+                arrays[node.name] = zeros_of(old.stype, shape, old.context, old.dtype)
                 if node.name in gradients:
-                    gradients[node.name] = zeros(shape, old.context, old.dtype)
+                    stype = gradients[node.name].stype
+                    gradients[node.name] = zeros_of(stype, shape, old.context, old.dtype)
         return Executor(self._symbol, self._ctx, arguments, gradients, self._requests, states, self._groups)
 
 

@@ -73,7 +73,7 @@ def simple_bind(
 
     ctx: the device of the arrays. grad_req and group2ctx: as bind has them; arguments whose gradients are wanted get room for them.
     type_dict: dtypes by name, float32 where nothing tells another. stype_dict: storage types by name, else those that variables are
-    declared with; gradients' follow. What is csr is dense here.
+    declared with; gradients' follow.
 
     With shared_buffer (a dict) and shared_exec, arguments of shared_arg_names and all auxiliary states are those of the other
     Executor; memory that they could share besides is not. Raises MXNetError when the shapes are not enough.

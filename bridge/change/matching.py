@@ -102,24 +102,28 @@ class Matching:
 
     def _match(self) -> None:
         named = list(self._by_name())
-        for mine, theirs in named:
-            if mine.operator == theirs.operator:
+        alike = [(mine, theirs) for mine, theirs in named if mine.operator == theirs.operator]
+        for mine, theirs in alike:
+            if mine.name == theirs.name:
                 self._pair(mine, theirs)
         self._heed_weights()
-        doubted = [m for m in self.theirs if self._doubtful(m)]
-        for mine in doubted:
-            self._unpair(mine)
+        self._unpair_doubtful()
+        self._by_structure()
+        for mine, theirs in alike:  # outputs keep names whichever node makes them, so that what stands before says more
+            if mine not in self.theirs and theirs not in self.mine:
+                self._pair(mine, theirs)
+        self._unpair_doubtful()
         self._by_structure()
         self._align(lambda op, n: (op.operator, shapes(op, n), key(op)))
         self._by_structure()
         self._align(lambda op, n: (op.operator, shapes(op, n)))
         self._by_structure()
-        for alike in (True, False):  # another operator of the same name
+        for same in (True, False):  # another operator of the same name
             for mine, theirs in named:
                 if (
                     mine not in self.theirs
                     and theirs not in self.mine
-                    and (mine.operator == theirs.operator or not alike)
+                    and (mine.operator == theirs.operator or not same)
                 ):
                     self._pair(mine, theirs)
         self._by_place()
@@ -149,6 +153,11 @@ class Matching:
                 if one in self.theirs:
                     self._unpair(one)
             self._pair(mine, theirs)
+
+    def _unpair_doubtful(self) -> None:
+        doubted = [m for m in self.theirs if self._doubtful(m)]
+        for mine in doubted:
+            self._unpair(mine)
 
     def _doubtful(self, mine: Operation) -> bool:
         """True for a pair by name without weights of its own where every neighbour that is paired says otherwise, or where

@@ -12,7 +12,6 @@ import typer
 import bridge
 
 from .. import report
-from ..inputs import parse_dynamic
 from ..job import check_target
 from ..many.lists import is_list
 from ..models import open_onnx
@@ -34,7 +33,7 @@ from .options import (
     read_images,
     read_inputs,
 )
-from .pipeline_options import Before, Behind
+from .pipeline_options import Before, Behind, read_dynamic
 from .precision_options import Asked, wishes_of
 from .shell import errors, print_result, progress
 
@@ -148,13 +147,15 @@ def import_(
                 raise BadInput(
                     f"{' and '.join(there)}: there already; give a prefix with -o, the same one to write over them"
                 )
+        axes, batch = read_dynamic(dynamic, None)
         ranges, given = feeding.ranges, read_inputs(opened, feeding.input, feeding.inputs)
         specs, pictures = read_images(opened, feeding.image, given, ranges)
         result = (bridge.import_widened if fp32 else bridge.import_onnx)(
             opened,
             output=prefix,
             inputs=specs,
-            dynamic=parse_dynamic(dynamic or ()),
+            dynamic=axes,
+            batch=None if batch is None else "batch",
             for_mxnet=for_mxnet,
             rename=parse_renames(rename or ()),
             verify=verify,

@@ -25,7 +25,7 @@ from ..detectors import Detector, without_suppression
 from ..domains import numbers_taken
 from ..engines import NativeEngine
 from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
-from ..inputs import Inputs, as_specs, further, in_old_names, loaded, sources_of
+from ..inputs import Feeds, Inputs, as_specs, further, in_old_names, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import listed, names_in, one_or_more
@@ -33,8 +33,9 @@ from ..pipeline import detections
 from ..pipeline.labels import as_metadata, doubles
 from ..pipeline.postprocess import as_facts, placed, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
-from ..recorded import Recording, load_recording
+from ..recorded import RecordedRun, Recording, load_recording
 from ..renaming import with_new_names
+from ..result import Progress
 from ..settle import (
     freed,
     held_inputs,
@@ -101,8 +102,8 @@ def opened(
     return model
 
 
-def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network:
-    """The network with a shape and a dtype for each input, and all that is put around it.
+def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms, tell: Progress) -> Network:
+    """The network with a shape and a dtype for each input, and all that is put around it. tell: hears of what takes a while.
 
     Raises BadInput for what is missing, unknown or does not go together, converters.ConversionError where a detector has no
     suppression to leave out."""
@@ -134,7 +135,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms) -> Network
         model, specs, axes = prepared[:3]
         proof, facts = dataclasses.replace(proof, ranges=prepared.ranges), dict(prepared.facts)
     hold_dtypes(model, arrays, sources_of(given))
-    specs, axes = _sized(model, specs, axes, wanted.batch)
+    specs, axes = _sized(model, specs, axes, wanted.batch, tell)
     if problems := of_one_place(model, specs):
         raise BadInput(*problems)
     if wanted.postprocess:
@@ -213,13 +214,40 @@ def _recording(model: Model, wanted: Wanted, proof: Proof) -> Recording | None:
     )
     if recording is not None and (wanted.training or not proof.wanted):
         raise BadInput("recorded outputs are those of inference, verified: convert without --training and --no-verify")
-    changed = wanted.preprocess or (wanted.postprocess and (wanted.postprocess.computes or wanted.training))
-    if changed and (recording is not None or wanted.training):
+    if wanted.training and (wanted.preprocess or wanted.postprocess):
+        raise BadInput("pre- and post-processing belong to the file that is deployed: convert without --training")
+    if recording is None:
+        return None
+    before, behind = wanted.preprocess, wanted.postprocess
+    if (before and not before.only_bytes) or (behind and behind.computes):
         raise BadInput(
-            "pre- and post-processing belong to the file that is deployed: convert without --training, and compare recorded "
-            "outputs with a file that holds the network alone"
+            f"{recording.label}: recorded outputs are those of the network alone, and this file is to do more; convert twice: with "
+            "--expected and without pre- and post-processing, into another file, which proves the network; then as here without "
+            "--expected, which is compared with the network and what is around it"
         )
-    return recording
+    return _in_bytes(recording, before.input) if before else recording
+
+
+def _in_bytes(recording: Recording, picked: str | None) -> Recording:
+    """The recording with its pictures as bytes, which are the same numbers. picked: the input that takes pictures, or else all with
+    four axes. Raises BadInput for other numbers."""
+    runs, problems = [], []
+    for number, each in enumerate(recording.runs, 1):
+        inputs = Feeds(each.inputs, sources_of(each.inputs) or dict.fromkeys(each.inputs, recording.label))
+        for name, array in each.inputs.items():
+            if name == picked or (picked is None and array.ndim == 4):
+                with np.errstate(invalid="ignore"):
+                    inputs[name] = array.astype(np.uint8)
+                if not np.array_equal(inputs[name], array):
+                    problems.append(
+                        f"{recording.label}: {name} of run {number} holds other numbers than whole ones from 0 to 255, which "
+                        "a file of bytes (--uint8) does not take; record the network with such pictures, or convert without "
+                        "--uint8 first, into another file, and then with it and without --expected"
+                    )
+        runs.append(RecordedRun(inputs, each.outputs))
+    if problems:
+        raise BadInput(*problems)
+    return dataclasses.replace(recording, runs=tuple(runs))
 
 
 def _is_open(wanted: Wanted, name: str, axis: int) -> bool:
@@ -228,15 +256,15 @@ def _is_open(wanted: Wanted, name: str, axis: int) -> bool:
 
 
 def _sized(
-    model: Model, given: dict[str, Spec], dynamic: Dynamic, batch: int | str | None
+    model: Model, given: dict[str, Spec], dynamic: Dynamic, batch: int | str | None, tell: Progress
 ) -> tuple[dict[str, Spec], Dynamic]:
     """Specs for all inputs, with the batch that is asked for, and the axes that are open."""
     specs = given
     if batch is not None:
         specs = with_batch_size(model, specs, batch if isinstance(batch, int) else 1)
-    specs = settle_inputs(model, specs, dynamic)
+    specs = settle_inputs(model, specs, dynamic, tell)
     if isinstance(batch, int):
-        specs = settle_inputs(model, fixed_batch(model, specs, given, dynamic, batch), dynamic)
+        specs = settle_inputs(model, fixed_batch(model, specs, given, dynamic, batch), dynamic, tell)
     elif batch is not None:
         dynamic = dynamic_batch(model, specs, dynamic)
     if dynamic and all(is_known(s.shape) for s in specs.values()):

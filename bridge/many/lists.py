@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..job import check_target
-from ..paths import BadInput, file_of, files_of, no_file, symbols_of
+from ..paths import SYMBOLS, BadInput, file_of, files_below, files_of, no_file, symbols_of
 from ..plugins import find_plugin
 from ..usage import told as told_of
 from .children import Task
@@ -45,7 +45,7 @@ def is_list(source: str, output: Path | None) -> bool:
     path = Path(source)
     if path.suffix == ".txt":
         return os.path.isfile(path)  # of names that no system takes there is none either
-    return output is not None and not output.suffix and os.path.isdir(path) and len(symbols_of(path, deep=True)) > 1
+    return output is not None and not output.suffix and os.path.isdir(path) and len(files_below(path, SYMBOLS)[0]) > 1
 
 
 def spelled(context: Any) -> list[str]:

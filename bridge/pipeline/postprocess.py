@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,20 +89,36 @@ def placed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> Post
         return wanted
     if not wanted.computes and axis is None and detector_of(model, specs, output) is not None:
         return wanted
-    outputs = model.graph.outputs if output is None else [model.graph.outputs[_output(model, wanted, specs)]]
-    inferred = model.infer(specs)
-    shapes = [(entry, inferred.spec(entry).shape or ()) for entry in outputs]
-    found = [
-        (entry, place, len(shape))
-        for entry, shape in shapes
-        for place, size in enumerate(shape)
-        if size == len(wanted.labels) and (place > 0 if axis is None else axis in (place, place - len(shape)))
-    ]
-    if len(found) != 1 or is_of_rows(found[0][0]):
+    own = None if output is None else _output(model, wanted, specs)
+    found = [each for each in _of_classes(model, wanted, specs) if own in (None, each.output)]
+    if len(found) != 1 or is_of_rows(entry := model.graph.outputs[found[0].output]):
         return wanted
-    [(entry, place, rank)] = found
+    [(_, place, rank)] = found
     several, usual = len(model.graph.outputs) > 1, axis is None and place == 1 and rank != 3
     return replace(wanted, output=entry.name if several else output, axis=axis if usual else place)
+
+
+class _Classes(NamedTuple):
+    """An axis that is as long as there are names of classes."""
+
+    output: int
+    """The place of its output."""
+    axis: int
+    rank: int
+
+
+def _of_classes(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> list[_Classes]:
+    """The axes, but for the first, that are as long as there are names; where one is said, that of each output."""
+    assert model.graph is not None
+    inferred = model.infer(specs)
+    shapes = [inferred.spec(entry).shape or () for entry in model.graph.outputs]
+    return [
+        _Classes(output, axis, len(shape))
+        for output, shape in enumerate(shapes)
+        for axis, size in enumerate(shape)
+        if size == len(wanted.labels)
+        and (axis > 0 if wanted.axis is None else wanted.axis in (axis, axis - len(shape)))
+    ]
 
 
 def postprocessed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> Model:
@@ -179,12 +196,12 @@ def _output(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> int
     if wanted.output is None:
         if len(outputs) == 1:
             return 0
-        inferred = model.infer(specs)
-        shapes = [inferred.spec(e).shape for e in outputs]
-        fitting = [i for i, shape in enumerate(shapes) if _holds(shape, len(wanted.labels), wanted.axis)]
+        usual = 1 if wanted.axis is None else None
+        fitting = [each.output for each in _of_classes(model, wanted, specs) if usual in (None, each.axis)]
         if fitting and not wanted.computes:
             return fitting[0]
-        told = ", ".join(f"{e.name} {show(shape)}" for e, shape in zip(outputs, shapes))
+        inferred = model.infer(specs)
+        told = ", ".join(f"{e.name} {show(inferred.spec(e).shape)}" for e in outputs)
         if wanted.labels and not fitting:
             raise BadInput(
                 f"labels: got {len(wanted.labels)} names, and no output has as many classes: {told}; say which holds scores with "
@@ -197,13 +214,6 @@ def _output(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> int
         if wanted.output in (entry.name, kept.get(entry.name), entry.node.name):
             return place
     raise BadInput(f"no output {wanted.output!r}; there are {_names(outputs)}")
-
-
-def _holds(shape: MaybeShape, count: int, axis: int | None) -> bool:
-    """True for a shape with so many classes along the axis that is meant."""
-    if shape is None or len(shape) < 2 or (axis is not None and not -len(shape) <= axis < len(shape)):
-        return False
-    return shape[1 if axis is None else axis] == count
 
 
 def _names(outputs: Sequence[Entry]) -> str:

@@ -82,6 +82,18 @@ class Preprocess:
     def __bool__(self) -> bool:
         return self != Preprocess(input=self.input, twice=self.twice)
 
+    @property
+    def only_bytes(self) -> bool:
+        """True where the file takes bytes, and no other numbers than the network.
+
+        Examples
+        --------
+        >>> import gluonnx
+        >>> gluonnx.Preprocess(uint8=True).only_bytes, gluonnx.Preprocess(uint8=True, unit=True).only_bytes
+        (True, False)
+        """
+        return self == Preprocess(uint8=True, input=self.input, twice=self.twice)
+
     def problems(self) -> list[str]:
         """Words for all that is wrong with it by itself."""
         out = []

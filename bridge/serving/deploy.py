@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
@@ -41,6 +42,8 @@ TARGETS: dict[str, Kind] = {
     "cpp": Kind(programs.cpp, "a program in C++ that runs the model"),
 }
 """Targets by their names."""
+FILE = re.compile(r"(.+?)((?:\.tar)?\.(?:gz|bz2|xz)|\.tgz|\.tar|\.zip|\.mar|\.onnx|\.py|\.cpp)", re.IGNORECASE)
+"""Names that one means a file by."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,8 @@ def deploy(
     kind, target = TARGETS[to], Path(place)
     archive = target.name.endswith(kind.archive) if kind.archive else False
     folder = target.parent if archive else target
+    if not archive and not target.exists():
+        _check_name(to, kind, target)
     _check_place(target, folder, archive)
     opened = open_model(model, params, foreign=True)
     if max_batch is not None:
@@ -209,6 +214,17 @@ def _sizes_beside(opened: Model, conversion: Mapping[str, Any]) -> frozenset[str
     given = conversion.get("inputs") or {}
     names = opened.sizes if isinstance(given, Mapping) and conversion.get("batch") is None else ()
     return frozenset(n for n in names if n not in given)
+
+
+def _check_name(to: str, kind: Kind, target: Path) -> None:
+    """Raise BadInput for a name of a file where a folder would be made."""
+    named = FILE.fullmatch(target.name)
+    if named is None:
+        return
+    others = [f"--to {n} writes one" for n, k in TARGETS.items() if k.archive and target.name.endswith(k.archive)]
+    what = " or ".join(["a folder", *(f"NAME{end}" for end in kind.archive)])
+    said = f"{target}: --to {to} writes {what}, and no {named[2]} file; give a folder, such as {target.with_name(named[1])}"
+    raise BadInput("; ".join([said, *others]))
 
 
 def _check_place(target: Path, folder: Path, archive: bool) -> None:

@@ -366,16 +366,21 @@ def attributes(cls: type[Op], given: dict[str, Any], inputs: int) -> dict[str, A
     """The attributes of an operator among keyword arguments, with the number of inputs where it is an attribute.
 
     Raises OpError for a keyword that is neither an attribute nor an input; an operator without attributes takes any, and
-    ignores them, as in MXNet."""
+    ignores them, and some refuse them when they are trained, as in MXNet."""
     unknown = [k for k in given if k not in cls.fields and k not in cls.ignored_attributes] if cls.fields else []
-    if unknown and not cls.accepts_any_attribute:
-        raise OpError(
-            f"{cls.name}: Cannot find argument {', '.join(map(repr, unknown))}; "
-            f"its inputs are {', '.join(cls.inputs) or 'none'}, its attributes {', '.join(cls.fields)}"
-        )
+    if unknown and not (cls.accepts_any_attribute or cls.reads_for_gradient):
+        raise unknown_arguments(cls, unknown)
     if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields:
         given.setdefault(cls.count, inputs)
     return given
+
+
+def unknown_arguments(cls: type[Op], names: Iterable[str]) -> OpError:
+    """The error of arguments that an operator does not have."""
+    return OpError(
+        f"{cls.name}: Cannot find argument {', '.join(map(repr, names))}; "
+        f"its inputs are {', '.join(cls.inputs) or 'none'}, its attributes {', '.join(cls.fields)}"
+    )
 
 
 def put(namespace: Namespace, function: Callable[..., Any]) -> None:

@@ -174,6 +174,10 @@ class Op:
     """Attributes that other MXNet versions write and that change nothing: read and dropped."""
     accepts_any_attribute: ClassVar[bool] = False
     """True when it takes attributes of any name."""
+    reads_for_gradient: ClassVar[bool] = False
+    """True where MXNet reads the attributes for the gradient alone, which is what refuses unknown ones then."""
+    unread: ClassVar[tuple[str, ...]] = ()
+    """Names of such attributes, of an instance."""
     internal_outputs: ClassVar[int] = 0
     """Number of the last outputs that are this engine's own, which MXNet does not know of and files do not count."""
     only_moves_data: ClassVar[bool] = False
@@ -422,9 +426,11 @@ class Op:
             except (ValueError, TypeError, OverflowError) as error:
                 detail = f" ({error})" if str(error).startswith(("dtype", "wanted")) else ""
                 problems.append(f"attribute {field.name}={_abbreviate(value)} is not {field.kind.label}{detail}")
-        for unknown in attrs if self.fields else ():  # MXNet reads no attribute of an operator that has none
-            if unknown not in self.ignored_attributes:
-                problems.append(f"unknown attribute {unknown[:100]}; it takes {', '.join(self.fields)}")
+        unknown = [a for a in attrs if a not in self.ignored_attributes] if self.fields else []
+        if unknown and self.reads_for_gradient:
+            self.__dict__["unread"] = tuple(sorted(unknown))
+        elif unknown:  # MXNet reads no attribute of an operator that has none
+            problems += [f"unknown attribute {a[:100]}; it takes {', '.join(self.fields)}" for a in unknown]
         if problems:
             raise OpError(f"{self.name}: {'; '.join(problems)}")
         self.__dict__.update(values)
@@ -432,11 +438,18 @@ class Op:
         if problem:
             raise OpError(f"{self.name}: {problem}")
         # texts, not values: NaN differs from itself, and NumPy says dtype("float64") == None
-        self._seal((type(self), *(f.kind.write(values[f.name]) for f in self.fields.values())))
+        self._seal((type(self), *(f.kind.write(values[f.name]) for f in self.fields.values()), *self.unread))
 
     def _seal(self, key: tuple[Any, ...]) -> None:
         """Set what instances have besides attributes. Those of one key are equal."""
-        self.__dict__.update(calls={}, memo=Memo(), _key=key, _hash=hash(key))
+        alike = self.decides()
+        calls = {} if alike is None else KNOWN.setdefault((type(self), *alike), {})
+        self.__dict__.update(calls=calls, memo=Memo(), _key=key, _hash=hash(key))
+
+    def decides(self) -> tuple[Any, ...] | None:
+        """The attributes that decide shapes and dtypes, of an operator whose others may be new at every call; None where all of
+        them may."""
+        return None
 
     def check(self) -> str | None:
         """Describe what is wrong with the attributes taken together; None when nothing is."""
@@ -493,6 +506,9 @@ _RULES = frozenset({"name", *Op.__dict__}) - {"compute"}
 """Members by which a class may speak of inference, gradients, files or tests in its own way, and compute the same."""
 
 
+KNOWN: dict[tuple[Any, ...], dict[tuple[Any, ...], Any]] = {}
+"""``calls`` that instances share, by their class and what decides shapes and dtypes (``Op.decides``): rates change at every step,
+and numbers in every turn of a loop, and what is known of shapes does not."""
 INSTANCES = 1024
 """Number of instances that are remembered, least recently used dropped, with all that is known of each: rates that change with
 every step of training make new ones all the time. Graphs and programs hold their own."""

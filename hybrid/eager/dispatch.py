@@ -66,8 +66,8 @@ class SpecializedCall:
         """True once compute has been seen to give what specs say."""
         self.work = 0
         """Elements that are read and written."""
-        self.bound: dict[bool, Bound | None] = {}
-        """The operator as a backend runs it, by whether it trains; None where NumPy does, by ``apply``."""
+        self.bound: dict[tuple[Op, bool], Bound | None] = {}
+        """The operators as a backend runs them, by whether they train; None where NumPy does, by ``apply``."""
 
 
 def specialize(op: Op, key: tuple[Any, ...]) -> SpecializedCall:
@@ -104,23 +104,25 @@ def bind_call(op: Op, call: SpecializedCall, inputs: Sequence[Any], training: bo
     """The operator as a backend runs it for such calls; None where NumPy does, by ``apply``.
 
     inputs: what has the shapes and dtypes (``shape``, ``_dtype``)."""
-    if training not in call.bound:
-        call.bound[training] = bound = _bind(op, call, inputs, training)
+    known, key = call.bound, (op, training)
+    bound = known.get(key, _UNKNOWN)
+    if bound is _UNKNOWN:
+        bound = _bind(op, call, inputs, training)
+        if len(known) >= PROGRAMS:  # of operators that share what is known of their calls
+            known.clear()
+        known[key] = bound
         if bound is not None:
-            _limit_programs(call)
-    bound = call.bound[training]
+            _bound.append((known, key))
+        while len(_bound) > PROGRAMS:
+            oldest, gone = _bound.popleft()
+            oldest.pop(gone, None)
     return None if bound is None or (HOOKS and not bound.observes) else bound
 
 
 PROGRAMS = 128
 """Number of eager calls that stay bound to a backend. The oldest gives way: a millisecond binds it anew."""
-_bound: deque[SpecializedCall] = deque()
-
-
-def _limit_programs(newest: SpecializedCall) -> None:
-    _bound.append(newest)
-    while len(_bound) > PROGRAMS:
-        _bound.popleft().bound = {}
+_UNKNOWN: Any = object()
+_bound: deque[tuple[dict[tuple[Op, bool], Bound | None], tuple[Op, bool]]] = deque()
 
 
 def _bind(op: Op, call: SpecializedCall, inputs: Sequence[Any], training: bool) -> Bound | None:

@@ -63,5 +63,7 @@ def _advice(node: Node, given: tuple[Any, ...], shape: tuple[Any, ...]) -> str:
     if len(given) != len(shape):
         return "Give the axes that it has"
     other = [a for a, (g, d) in enumerate(zip(given, shape)) if g is not UNKNOWN and d is not UNKNOWN and g != d]
+    if other == [0]:
+        return "Import it with an open batch, which compares other sizes too: gluonnx import FILE.onnx --dynamic batch"
     axes = ",".join(f"{a}={f'd{a}' if a else 'batch'}" for a in other)
     return f"Import it with open axes, which compares other sizes too: gluonnx import FILE.onnx --dynamic {node.name}:{axes}"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.error import OpError
+from ..core.functions import unknown_arguments
 from ..core.op import BACKWARD, INSTANCES, Op, lookup
 from ..ops.creation import OnesLike, ZerosLike
 from ..ops.elementwise import AddN
@@ -44,6 +45,8 @@ class GradientRule(NamedTuple):
 def rule(op: Op) -> GradientRule:
     """The operator's gradient rule, which is the derivative of its composition where it says no other. Raises OpError when it has
     none."""
+    if op.unread:
+        raise unknown_arguments(type(op), op.unread)
     if type(op).gradient is Op.gradient and (body := composition(op)) is not None:
         return _derived(body, op.num_visible_outputs())
     inputs = [build.variable(f"x{i}") for i in range(len(op.input_names()))]

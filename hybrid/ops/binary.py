@@ -421,6 +421,9 @@ class BinaryScalarOp(Elementwise):
     sparse: ClassVar[bool]
     """True where MXNet stores results of sparse arrays as sparse when 0 stays 0."""
 
+    def decides(self):
+        return (self.is_int,)
+
     def infer_storage(self, stypes=(), shapes=(), result=()):
         if not self.sparse or not stypes:
             return DENSE

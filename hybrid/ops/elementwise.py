@@ -305,6 +305,9 @@ class Clip(Elementwise):
 
     supports_out = True
 
+    def decides(self):
+        return ()
+
     def infer_storage(self, stypes=(), shapes=(), result=()):
         return Storage(stypes[0], (0,)) if stypes and self.a_min <= 0 <= self.a_max else DENSE
 

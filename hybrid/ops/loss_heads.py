@@ -62,7 +62,7 @@ class LossHead(Op):
 @op("SoftmaxOutput", "Softmax")
 class SoftmaxOutput(LossHead):
     """Softmax over all axes but the first; with multi_output over axis 1, with preserve_shape over the last. (MXNet 1.9.1 with
-    oneDNN takes the last of more than two axes without multi_output too; its other kernels, and this, all but the first.)
+    oneDNN takes the last of four axes without multi_output too; its other kernels, training, and this, all but the first.)
 
     Shapes: data (N, ..., C), label (N, ...); with multi_output data (N, C, ...), label (N, ...)."""
 
@@ -131,6 +131,8 @@ class Regression(LossHead):
     """The label has the shape of data, without the last axis where data is one column."""
 
     grad_scale: float = 1.0
+
+    reads_for_gradient = True
 
     def label_shape(self, data):
         if len(data) == 2 and data[1] == 1:

@@ -120,10 +120,6 @@ updating.RULES |= {
 # -- bases ----------------------------------------------------------------------------------------------------------------
 
 
-KNOWN: dict[tuple[Any, int], dict[tuple[Any, ...], Any]] = {}
-"""``calls`` of update operators: their rates change at every step, what is known of shapes does not."""
-
-
 class Writer(Op):
     """An operator that writes to its states whenever it runs."""
 
@@ -131,9 +127,8 @@ class Writer(Op):
 
     exception = "writes to weights and states in place"
 
-    def __init__(self, **attrs: Any):
-        super().__init__(**attrs)
-        self.__dict__["calls"] = KNOWN.setdefault((type(self), len(self.input_names())), {})
+    def decides(self):
+        return (len(self.input_names()),)
 
 
 class Update(Writer):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -243,6 +244,27 @@ def test_wiring_is_compared(net: Path) -> None:
     node(model, "plus0").input[1] = "conv1_output"
     [found] = bridge.diff(net, model).changes
     assert (found.kind, found.node, found.text) == ("wiring", "plus0", "reads conv1_output instead of relu1_output")
+
+
+STEPS = """<ir_version: 8, opset_import: ["" : 17]> g (float[2, 3, 4] x) => (float[2, 10] y0, float[2, 10] y1, float[2, 10] y2)
+    <float[4, 5] w = {WEIGHTS}, int64[3] ones = {1, 1, 1}, int64[1] axis = {1}> {
+    p0, p1, p2 = Split <axis = 1> (x, ones)
+    s0 = Squeeze (p0, axis) s1 = Squeeze (p1, axis) s2 = Squeeze (p2, axis)
+    f0 = MatMul (s0, w) g1 = MatMul (s1, w) f1 = Add (g1, f0) g2 = MatMul (s2, w) f2 = Add (g2, f1)
+    b2 = Tanh (f2) h1 = Tanh (f1) b1 = Add (h1, b2) h0 = Tanh (f0) b0 = Add (h0, b1)
+    y0 = Concat <axis = 1> (f0, b0) y1 = Concat <axis = 1> (f1, b1) y2 = Concat <axis = 1> (f2, b2) }"""
+
+
+def test_swapped_outputs_of_steps_that_are_alike() -> None:
+    """Their names say nothing of which node makes them, and no weights tell these apart: what stands before them does."""
+    model = onnx.parser.parse_model(STEPS.replace("WEIGHTS", ", ".join(map(str, range(1, 21)))))
+    other, names = onnx.ModelProto(), {"y0": "y1", "y1": "y0"}
+    other.CopyFrom(model)
+    for each in other.graph.node:
+        each.output[:] = [names.get(n, n) for n in each.output]
+    texts = [c.text for c in bridge.diff(model, renamed(other)).changes]
+    assert texts == ["output 0: y1 instead of y0, which is output 1", "output 1: y0 instead of y1, which is output 0"]
+    assert not bridge.diff(model, renamed(model)).changes
 
 
 def test_swapped_outputs_and_inputs_of_other_names(net: Path) -> None:

@@ -275,6 +275,21 @@ def test_sizes_that_cannot_be_guessed_are_asked_for(tmp_path: Path) -> None:
     assert [run["shapes"]["x"] for run in data["verification"]["runs"]] == [[2, 7], [4, 21]]
 
 
+@pytest.mark.parametrize("axis", ["batch", "samples", ""])
+def test_the_only_axis_of_an_input_is_tried_as_a_length_too(axis: str, tmp_path: Path) -> None:
+    declared = f"float[{axis or 'm'}] x"
+    frames = "{ s = Constant <value = int64[2] {-1, 160}> ()  r = Reshape (x, s)  y = ReduceMean <axes = [1]> (r) }"
+    path = made(tmp_path, f"net ({declared}) => (float[p, q] y) {frames}")
+    if not axis:
+        model = onnx.load(path)
+        model.graph.input[0].type.tensor_type.shape.dim[0].ClearField("dim_param")
+        onnx.save(model, path)
+    data = json.loads(call("import", path, "-o", tmp_path / "out", "--json").stdout)
+    sizes = [run["shapes"]["x"][0] for run in data["verification"]["runs"]]
+    assert len({*sizes}) > 1
+    assert not any(size % 160 for size in sizes)
+
+
 def test_an_unknown_rank_is_asked_for(tmp_path: Path) -> None:
     path = made(tmp_path, "net (float[] x) => (float[] y) { y = Relu (x) }")
     assert "give the shape of input x" in call("import", path, code=2).stderr

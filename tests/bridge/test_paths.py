@@ -7,8 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import bridge
+from bridge import paths
+from bridge.cli import app
 from hybrid import native
 from tests.models.networks import FOLDER
 
@@ -127,3 +130,41 @@ def test_files_that_do_not_fit_are_refused(folder: Path, tmp_path: Path) -> None
         for name, words in (("none.npz", "no such file"), ("text.npz", "not an .npz"), ("other.npz", "other")):
             with pytest.raises(bridge.BadInput, match=words):
                 call(tmp_path / name)
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with more below it than is looked at, and two models in it: one near, one far."""
+    monkeypatch.setattr(paths, "MOST_ENTRIES", 12)
+    for number in range(10):
+        (tmp_path / f"disk/a{number}/deep").mkdir(parents=True)
+    for place in ("a1", "a9/deep"):
+        (tmp_path / f"disk/{place}/net-symbol.json").write_text("{}")
+    return tmp_path / "disk"
+
+
+def test_a_disk_is_not_walked(disk: Path) -> None:
+    """Models nearby are named, and those far away are not."""
+    said = r"below it are a1/net-symbol\.json \(looked at 12 files and folders, of more that are below it\)$"
+    with pytest.raises(bridge.BadInput, match=said):
+        bridge.inspect(disk)
+    found, whole = paths.files_below(disk)
+    assert not whole and len(found) == 13
+
+
+def test_many_models_are_not_looked_for_on_a_disk(disk: Path) -> None:
+    (disk / "a0/net-symbol.json").write_text("{}")
+    (disk / "a1/deep").rmdir()
+    for command in (["convert", str(disk), "-o", f"{disk}/../out"], ["check", str(disk)]):
+        ran = CliRunner().invoke(app, command)
+        assert ran.exit_code == 2
+        assert "more than 12 files and folders below it; give the folder that holds the models" in ran.stderr
+
+
+def test_folders_in_folders_are_all_looked_at(tmp_path: Path) -> None:
+    for place in ("x", "x/y/z", ".hidden", "__MACOSX"):
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        (tmp_path / place / "net-symbol.json").write_text("{}")
+    (tmp_path / "x/again").symlink_to(tmp_path, target_is_directory=True)
+    found = [p.relative_to(tmp_path).as_posix() for p in paths.symbols_of(tmp_path, deep=True)]
+    assert found == [".hidden/net-symbol.json", "x/net-symbol.json", "x/y/z/net-symbol.json"]

@@ -421,6 +421,30 @@ def test_what_mxnet_fuses_wrongly_is_told(tmp_path: Path) -> None:
     assert not any("oneDNN" in w for w in bridge.verify(residual(True), params=params, expected=other).warnings)
 
 
+@pytest.mark.parametrize("by_mxnet", (False, True))
+def test_a_softmax_of_four_axes_that_mxnet_computes_wrongly_is_told(by_mxnet: bool) -> None:
+    """MXNet 1.9.1 with oneDNN takes it over the last axis, in inference and at rank 4 alone."""
+
+    def softmax(shape: tuple[int, ...], **attrs: bool) -> bridge.VerifyResult:
+        net = mx.sym.SoftmaxOutput(mx.sym.var("data"), name="probabilities", **attrs)
+        x = np.random.default_rng(3).normal(size=shape).astype(np.float32)
+        y = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+        facts = {"by": "MXNet 1.9.1"} if by_mxnet else {}
+        return bridge.verify(net, expected=Recording((RecordedRun({"data": x}, {"probabilities_output": y}),), facts))
+
+    found = softmax((2, 3, 4, 5))
+    assert not found.equivalent
+    assert any(w.startswith("probabilities: of four axes") and "MXNET_MKLDNN_ENABLED=0" in w for w in found.warnings), (
+        found.warnings
+    )
+    for shape, attrs in (((2, 3, 4), {}), ((2, 3, 4, 5), {"multi_output": True})):
+        found = softmax(shape, **attrs)
+        assert not found.equivalent
+        assert not any("oneDNN" in w for w in found.warnings)
+    for shape, attrs in (((2, 1, 1, 5), {}), ((2, 3, 4, 5), {"preserve_shape": True})):
+        assert softmax(shape, **attrs).equivalent
+
+
 # -- pairing, tolerances, bad files -----------------------------------------------------------------------------------------
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
+from bridge import fitting
 from bridge.cli import app
 from bridge.faces import text, words
+from bridge.models import Model
 from bridge.stems import PIXELS, expected
+from hybrid.core.op import Spec
 from hybrid.formats.images import encode
 
 S: Any = mx.sym
@@ -185,6 +190,54 @@ def test_another_side_of_a_picture_is_proposed(faces: Path, tmp_path: Path, monk
     monkeypatch.setattr("bridge.fitting.SIDES", (5, 8))
     said = gluonnx("convert", faces, "-o", tmp_path / "f.onnx", "--input", "data:1,3,6,6", code=2)
     assert "data (1, 3, 6, 6) is no size that the network takes" in said and "--input data:1,3,8,8 would fit" in said
+
+
+def test_a_file_of_bytes_is_held_to_recorded_bytes(faces: Path, tmp_path: Path) -> None:
+    """Bytes are the same numbers in the network's float32; whatever else a file does is no part of what was recorded."""
+    rng = np.random.default_rng(1)
+    pictures = [rng.integers(0, 256, (2, 3, 8, 8)).astype(np.float32) for _ in range(2)]
+    bridge.record(faces, [{"data": x} for x in pictures]).save(tmp_path / "truth.npz")
+    told = {"expected": tmp_path / "truth.npz", "output": tmp_path / "bytes.onnx"}
+    made = bridge.convert(faces, preprocess=bridge.Preprocess(uint8=True), **told).verification
+    assert made is not None and {"fc_output (second model, recorded)"} <= {d.name for d in made.differences}
+    session = onnxruntime.InferenceSession(tmp_path / "bytes.onnx")
+    (y,) = session.run(None, {"data": pictures[1].astype(np.uint8)})
+    truth = np.load(tmp_path / "truth.npz")
+    np.testing.assert_allclose(y, truth["1/outputs/fc_output"], rtol=1e-4, atol=1e-4)
+    wrong = dict(truth) | {"0/outputs/fc_output": truth["0/outputs/fc_output"] + 1}
+    np.savez(tmp_path / "wrong.npz", **wrong)
+    with pytest.raises(bridge.NotEquivalent):
+        bridge.convert(faces, preprocess=bridge.Preprocess(uint8=True), expected=tmp_path / "wrong.npz")
+    for value in (0.5, 256, -1, np.nan):
+        odd = pictures[0].copy()
+        odd[0, 0, 0, 0] = value
+        recording = bridge.record(faces, {"data": odd})
+        with pytest.raises(bridge.BadInput, match="data of run 1 holds other numbers than whole ones from 0 to 255"):
+            bridge.convert(faces, preprocess=bridge.Preprocess(uint8=True), expected=recording)
+    for steps in ({"preprocess": bridge.Preprocess(uint8=True, bgr=True)}, {"postprocess": bridge.Postprocess(True)}):
+        with pytest.raises(
+            bridge.BadInput, match="convert twice: with --expected and without pre- and post-processing"
+        ):
+            bridge.convert(faces, expected=tmp_path / "truth.npz", **steps)
+
+
+def test_a_search_for_sides_is_told_and_ends(faces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest is that where none fits: each square is tried, and few other shapes."""
+    tried: list[tuple[int, ...]] = []
+    fits = fitting.fits
+
+    def counted(model: Model, specs: Mapping[str, Spec]) -> bool:
+        tried.extend(s.shape for s in specs.values() if s.shape is not None)
+        return fits(model, specs) and not specs
+
+    monkeypatch.setattr(fitting, "fits", counted)
+    told: list[str] = []
+    with pytest.raises(bridge.BadInput, match="operator"):
+        bridge.convert(faces, inputs={"data": (1, 3, 6, 6)}, progress=told.append)
+    assert told == ["reading the model", "looking for a size of data that fits"]
+    sides = [shape[2:] for shape in tried if shape[:2] == (1, 3) and shape[2:] != (6, 6)]
+    assert len(sides) == len({*sides}) < 64
+    assert {(side, side) for side in fitting.SIDES} <= {*sides}
 
 
 def test_a_table_of_several_outputs_names_runs_in_a_column(reader: Path, tmp_path: Path) -> None:

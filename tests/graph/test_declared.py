@@ -10,9 +10,11 @@ import onnx
 import onnxruntime
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
+from bridge.cli import app
 from bridge.inspect import nodes
 from bridge.models import open_model
 from converters.importer import import_model
@@ -126,13 +128,36 @@ def test_axes_that_are_opened_take_any_size(tmp_path: Path) -> None:
 def test_a_program_opens_axes_itself(tmp_path: Path) -> None:
     """As one does that trained with batches of its own on a file made for one picture."""
     onnx.save(onnx.parser.parse_model(FIXED), tmp_path / "model.onnx")
-    net = mx.contrib.onnx.import_to_gluon(tmp_path / "model.onnx", dynamic={"x": {0: "batch"}})
-    assert net(mx.nd.ones((5, 3, 4))).shape == (5, 12)
+    for asked in ({"dynamic": {"x": {0: "batch"}}}, {"batch": "batch"}):
+        net = mx.contrib.onnx.import_to_gluon(tmp_path / "model.onnx", **asked)
+        assert net(mx.nd.ones((5, 3, 4))).shape == (5, 12)
     symbol, arguments, _ = mx.contrib.onnx.import_model(tmp_path / "model.onnx", dynamic={"x": {0: "batch"}})
     assert symbol.infer_shape(x=(7, 3, 4))[1] == [(7, 12)]
     assert list(arguments) == ["scale"]
     with pytest.raises(bridge.BadInput, match="dynamic z"):
         mx.contrib.onnx.import_model(tmp_path / "model.onnx", dynamic={"z": {0: "batch"}})
+
+
+TWO = """<ir_version: 8, opset_import: ["" : 17]> g (float[1, 3, 4] x, float[1, 12] y, float[12] z) => (float[1, 12] s)
+    <int64[2] flat = {1, -1}> { f = Reshape (x, flat) t = Add (f, y) s = Add (t, z) }"""
+
+
+def test_the_batch_of_all_inputs_is_opened_by_one_word(tmp_path: Path) -> None:
+    """As a fixed batch's error proposes, and only where samples stay apart."""
+    prefix = files(TWO, tmp_path)
+    net = mx.gluon.SymbolBlock.imports(f"{prefix}-symbol.json", ["x", "y", "z"], f"{prefix}-0000.params")
+    inputs = mx.nd.ones((5, 3, 4)), mx.nd.ones((5, 12)), mx.nd.ones((12,))
+    with pytest.raises(MXNetError, match=r"gluonnx import FILE\.onnx --dynamic batch$"):
+        net(*inputs)
+    ran = CliRunner().invoke(app, ["import", f"{tmp_path}/model.onnx", "-o", prefix, "--dynamic", "batch"])
+    assert ran.exit_code == 0, ran.output
+    net = mx.gluon.SymbolBlock.imports(f"{prefix}-symbol.json", ["x", "y", "z"], f"{prefix}-0000.params")
+    assert net(*inputs).shape == (5, 12)
+    with pytest.raises(bridge.BadInput, match="dynamic batch: the file fixes the first axis of no input"):
+        files(TIED, tmp_path, batch="batch")
+    meeting = TWO.replace("s = Add (t, z)", "m = ReduceMean <axes = [0]> (t) s = Add (m, z)")
+    with pytest.raises(bridge.BadInput, match="does not mean the same at a batch of"):
+        files(meeting, tmp_path, batch="batch")
 
 
 @pytest.mark.parametrize("name", ["mx131_cnn", "mx151_cnn", "mx131_dense_unflat"])

@@ -45,9 +45,27 @@ def test_what_simple_bind_makes(made: object, shapes: dict[str, tuple[int, ...]]
     executor = made(var("c", "csr"), var("r", "row_sparse")).simple_bind(mx.cpu(), **shapes)
     gradients = {n: g.stype for n, g in executor.grad_dict.items() if g.stype != "default"}
     assert gradients == want
-    assert all(a.stype == ("row_sparse" if n == "r" else "default") for n, a in executor.arg_dict.items())
+    kinds = {"r": "row_sparse", "c": "csr"}
+    assert all(a.stype == kinds.get(n, "default") for n, a in executor.arg_dict.items())
     told = made(var("c"), var("r")).simple_bind(mx.cpu(), stype_dict={"c": "csr", "r": "row_sparse"}, **shapes)
     assert {n: g.stype for n, g in told.grad_dict.items() if g.stype != "default"} == want
+
+
+def test_a_csr_argument_is_one_whatever_is_written_to_it() -> None:
+    """As in MXNet, which reshapes none and makes csr arrays of three axes."""
+    executor = sym.dot(var("c", "csr"), var("d")).simple_bind(mx.cpu(), c=(3, 4), d=(4, 2), grad_req="null")
+    executor.arg_dict["d"][:] = 1
+    dense = np.float32([[0, 2, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]])
+    for given in (mx.nd.array(dense).tostype("csr"), mx.nd.array(2 * dense)):
+        (y,) = executor.forward(c=given)
+        np.testing.assert_array_equal(y.asnumpy(), given.asnumpy() @ np.ones((4, 2)))
+        assert executor.arg_dict["c"].stype == "csr"
+        np.testing.assert_array_equal(executor.arg_dict["c"].asnumpy(), given.asnumpy())
+    other = executor.reshape(c=(2, 4))
+    assert (
+        other.arg_dict["c"].stype == "csr" and other.forward(c=mx.nd.ones((2, 4)))[0].asnumpy().tolist() == [[4, 4]] * 2
+    )
+    assert sym.relu(var("c", "csr")).simple_bind(mx.cpu(), c=(2, 3, 4)).arg_dict["c"].stype == "default"
 
 
 def test_gradients_have_the_rows_that_were_read() -> None:

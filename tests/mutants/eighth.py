@@ -664,8 +664,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "b28-dynamic-not-checked",
         "bridge/conversion/network.py",
-        "    specs = settle_inputs(model, specs, dynamic)\n    if isinstance(batch, int):",
-        "    specs = settle_inputs(model, specs, {})\n    if isinstance(batch, int):",
+        "    specs = settle_inputs(model, specs, dynamic, tell)\n    if isinstance(batch, int):",
+        "    specs = settle_inputs(model, specs, {}, tell)\n    if isinstance(batch, int):",
         "tests/bridge/test_cli.py -k test_bad_arguments_are_exit_2",
     ),
     (

@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hybrid as mx
@@ -82,7 +83,8 @@ def test_shapes_that_change_with_every_call_leave_no_more_than_a_bound() -> None
 @pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
 def test_programs_of_large_calls_are_bounded() -> None:
     def compiled() -> set[int]:
-        return {id(o) for o in gc.get_objects() if isinstance(o, dispatch.SpecializedCall) and any(o.bound.values())}
+        calls = [o for o in gc.get_objects() if isinstance(o, dispatch.SpecializedCall)]
+        return {id(bound) for call in calls for bound in call.bound.values() if bound is not None}
 
     before = compiled()  # of other tests, which may hold theirs
     big: Any = nd.ones((600, 600))
@@ -90,6 +92,29 @@ def test_programs_of_large_calls_are_bounded() -> None:
         big.__mul__(1 + i * 1e-4)
     nd.waitall()
     assert len(compiled() - before) <= dispatch.PROGRAMS
+
+
+def test_numbers_that_change_with_every_call_are_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shapes and dtypes do not depend on them."""
+    inferred: list[str] = []
+    infer = dispatch.specs_of
+    monkeypatch.setattr(dispatch, "specs_of", lambda op, *told: [inferred.append(op.name), infer(op, *told)][1])
+    odd: Any = nd.ones((3, 5, 7))
+    for i in range(1, 30):
+        number = i * 0.01
+        np.testing.assert_array_equal((odd * number).asnumpy(), np.full((3, 5, 7), number, np.float32))
+        np.testing.assert_array_equal(nd.clip(odd, -number, number).asnumpy(), np.full((3, 5, 7), number, np.float32))
+    assert sorted({*inferred}) == ["_mul_scalar", "clip"]
+    assert len(inferred) == 2
+
+
+def test_large_arrays_are_computed_with_their_own_numbers() -> None:
+    """Whoever computes them, once and again."""
+    big: Any = nd.ones((400, 500))
+    for number in (0.5, 0.25, 3.0, 0.5, 3.0):
+        assert (big * number)[399, 499].asscalar() == number
+        assert nd.clip(big * 9, 0, number)[7, 7].asscalar() == number
+        assert nd.sgd_update(big, big, lr=number, wd=0.0)[3, 3].asscalar() == 1 - number
 
 
 def test_a_memo_forgets_when_it_is_full() -> None:

@@ -122,7 +122,7 @@ def test_names_stand_beside_a_recording_which_they_do_not_change(tmp_path: Path)
     )
     assert result.verification is not None
     assert {"det_out_output (second model, recorded)"} <= {d.name for d in result.verification.differences}
-    with pytest.raises(bridge.BadInput, match="belong to the file that is deployed"):
+    with pytest.raises(bridge.BadInput, match="recorded outputs are those of the network alone"):
         scores = bridge.Postprocess(softmax=True, output="cls_prob_output", axis=1)
         bridge.convert(ARCHIVE, expected=tmp_path / "truth.npz", postprocess=scores)
 

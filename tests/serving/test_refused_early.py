@@ -47,6 +47,29 @@ def test_files_that_are_there(to: str, place: str, there: str, tmp_path: Path, n
 
 
 @pytest.mark.parametrize(
+    ("to", "place", "said"),
+    [
+        (
+            "triton",
+            "net.mar",
+            r"writes a folder, and no \.mar file; give a folder, such as .*net; --to mms writes one$",
+        ),
+        ("triton", "net.tar.gz", r"no \.tar\.gz file; .*net; --to sagemaker writes one$"),
+        ("mms", "net.zip", r"writes a folder or NAME\.mar, and no \.zip file; give a folder, such as .*net$"),
+        ("python", "run.py", r"no \.py file; give a folder, such as .*run$"),
+    ],
+)
+def test_names_of_files_where_folders_are_made(to: str, place: str, said: str, tmp_path: Path, no_work: None) -> None:
+    with pytest.raises(bridge.BadInput, match=said):
+        bridge.deploy(LENET, to, tmp_path / place, **SIZE)
+    (tmp_path / place).mkdir()  # a folder that somebody calls so
+    with pytest.raises(AssertionError, match="it was converted"):
+        bridge.deploy(LENET, to, tmp_path / place, **SIZE)
+    with pytest.raises(AssertionError, match="it was converted"):
+        bridge.deploy(LENET, to, tmp_path / "resnet.v1", **SIZE)
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"labels": [f"number {i}" for i in range(10)]}, "labels.txt holds other names of classes"),

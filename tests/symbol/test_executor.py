@@ -437,3 +437,48 @@ def test_only_gradients_with_a_way_to_what_is_wanted_are_asked_for() -> None:
             mx.MXNetError, match=f"head_gradient is required when calling backward: {named}[a-z0-9_]* got"
         ):
             gradient(made)
+
+
+LOSSES = ("LinearRegressionOutput", "MAERegressionOutput", "LogisticRegressionOutput")
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_regressions_refuse_unknown_attributes_when_they_are_trained(name: str) -> None:
+    """As MXNet 1.9.1 does, which makes, reads and runs them with any."""
+    loss = getattr(sym, name)(sym.var("x"), sym.var("l"), name="o", foo=True, grad_scale=2)
+    assert loss.attr_dict()["o"] == {"foo": "True", "grad_scale": "2"}
+    again = sym.load_json(loss.tojson())
+    assert again.attr_dict() == loss.attr_dict()
+    assert again.infer_shape(x=(2, 3)) == ([(2, 3), (2, 3)], [(2, 3)], [])
+    known = getattr(sym, name)(sym.var("x"), sym.var("l"), name="o", grad_scale=2)
+    x = nd.array([[1, 2, 3], [4, 5, 6]])
+    given = [each.simple_bind(mx.cpu(), x=(2, 3), grad_req="null").forward(x=x)[0] for each in (again, known)]
+    np.testing.assert_array_equal(given[0].asnumpy(), given[1].asnumpy())
+    with pytest.raises(
+        mx.MXNetError, match=f"operator o: {name}: Cannot find argument 'foo'; .* its attributes grad_scale"
+    ):
+        again.simple_bind(mx.cpu(), x=(2, 3))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = getattr(nd, name)(x, nd.zeros((2, 3)), foo=1)
+    with pytest.raises(mx.MXNetError, match="Cannot find argument 'foo'"):
+        y.backward()
+
+
+@pytest.mark.parametrize("second", ("first", "second"))
+def test_a_loss_that_is_there_twice_counts_twice(second: str) -> None:
+    """Also where both have one name. MXNet 1.9.1 merges them where something else reads both, and then gives it once."""
+    x, label = sym.var("x"), sym.var("l")
+
+    def gradient(out: mx.Symbol) -> np.ndarray:
+        executor = out.simple_bind(mx.cpu(), x=(2, 3), grad_req={"x": "write", "l": "null"})
+        executor.forward(is_train=True, x=nd.array([[1, 2, 3], [4, 5, 7]]), l=nd.array([1, 1]))
+        executor.backward()
+        return executor.grad_dict["x"].asnumpy()
+
+    one, other = (sym.SoftmaxOutput(x, label, name=name) for name in ("first", second))
+    once = [[0.09, -0.7553, 0.6652], [0.042, -0.8858, 0.8438]]  # MXNet 1.9.1's, as those of groups are
+    np.testing.assert_allclose(gradient(one), once, atol=1e-4)
+    np.testing.assert_allclose(gradient(sym.Group([one, one])), once, atol=1e-4)
+    for both in (sym.Group([one, other]), one + other):
+        np.testing.assert_allclose(gradient(both), 2 * np.array(once), atol=2e-4)
