@@ -28,7 +28,7 @@ from hybrid.passes.strip_labels import label_names
 from ..fitting import fitting_side
 from ..models import Model, split_inputs
 from ..paths import BadInput, listed
-from ..settle import channels_are_fixed, first_layer, unknown_names, with_sizes_beside
+from ..settle import channels_are_fixed, first_layer, unknown_names, with_sides, with_sizes_beside
 from ..stems import PIXELS, TWICE, Known, Stem, expected, stem_of
 from .nodes import apply
 
@@ -167,7 +167,7 @@ def preprocessed(
     network = _layout_of(model, name, known.shape)
     layout = wanted.layout or network
     shape = _shape(model, wanted, name, given.shape, known.shape, network, layout, specs)
-    problems += _other_layout(model, name, shape, layout)
+    problems += _other_layout(model, name, shape, layout, network if wanted.resize is wanted.crop is None else None)
     channels, axes = shape[layout.index("C")], dynamic.get(name, {})
     taken = _channels_taken(model, name)
     if layout.index("C") in axes and taken is not None:
@@ -411,14 +411,19 @@ def _channels_taken(model: Model, name: str) -> int | None:
     return int(weight.shape[-1 if last else 1]) * getattr(layer.op, "num_group", 1)
 
 
-def _other_layout(model: Model, name: str, shape: Sequence[int], layout: str) -> list[str]:
-    """Words for a shape of the file's input that has its channels where another layout has them, or others than the network."""
+def _other_layout(model: Model, name: str, shape: Sequence[int], layout: str, network: str | None) -> list[str]:
+    """Words for a shape of the file's input that has its channels where another layout has them, or others than the network.
+    network: its layout, where sides go into it as they are."""
     wanted = _channels_taken(model, name)
     got, other = shape[layout.index("C")], "NCHW" if layout == "NHWC" else "NHWC"
     if wanted is None or got == wanted or not isinstance(got, int):
         return []
     if shape[other.index("C")] != wanted:
-        fitting = ",".join(str(wanted if axis == "C" else size) for axis, size in zip(layout, shape))
+        sizes = {axis: wanted if axis == "C" else size for axis, size in zip(layout, shape)}
+        if network is not None and is_known(tuple(sizes.values())):
+            inside, sides = tuple(sizes[axis] for axis in network), [network.index(axis) for axis in "HW"]
+            sizes = dict(zip(network, with_sides(model, name, inside, {name: Spec(inside)}, sides)))
+        fitting = ",".join(str(sizes[axis]) for axis in layout)
         return [
             f"{name} {show(tuple(shape))}: {got} channels, and the network takes {wanted}; try --input {name}:{fitting}"
         ]
