@@ -629,7 +629,8 @@ TROUBLES = (
         "bridge.engines.OutOfTime",
         "",
         "onnxruntime has not run the model to its end within 600 s; it may hold a loop without an end",
-        "The process of the engine was ended.",
+        "The process of the engine was ended. Exit status 3, and nothing was written. Where the outputs were compared in time, and "
+        "only the tensors inside were not, the file is written, and a note says so.",
         (("If the model has no endless loop, allow more time: `--time-limit`, `gluonnx.set_time_limit(seconds)`."),),
     ),
     Trouble(

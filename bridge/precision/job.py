@@ -497,7 +497,10 @@ def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Exam
     )
     if not report.quantized:
         raise TooInexact(
-            report, *(f"{s.node} ({s.operator}): {s.reason}" for s in report.stays), "no layer is left on integers"
+            report,
+            *(f"{s.node} ({s.operator}): {s.reason}" for s in report.stays),
+            f"no layer is left on integers, with a limit of {wishes.least:g} dB (10 by default): a lower --least leaves some, or "
+            "leave --quantize out for float32, or take --fp16 for it",
         )
     _refuse_inexact(
         report, "--keep-float NODE lets nodes stay in float32, --calibration percentile or entropy may fit better"
