@@ -589,7 +589,9 @@ class Module(BaseModule):
         self._exec_group.install_monitor(mon)
 
     def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], Any] | None = None) -> None:
-        """Fetch the rows of row_sparse weights that the batch reads from the store that updates them: ``update`` brings none."""
+        """Fetch the rows of row_sparse weights that the batch reads from the store that updates them: ``update`` brings none.
+
+        Raises AssertionError where sparse_row_id_fn gives no dict."""
         self._want("bind")
         if sparse_row_id_fn is None:
             return
