@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import logging
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,17 @@ def _pillow() -> Any:
         from PIL import Image  # type: ignore[import-not-found]
     except ImportError:
         raise MXNetError("images need the package Pillow: pip install 'gluonnx[image]'") from None
+    _quieten()
     return Image
+
+
+@functools.cache
+def _quieten() -> None:
+    """Keep what Pillow says of every part of a file out of the logs of programs that log at DEBUG, as MXNet's examples do. A level
+    that somebody has set stays."""
+    logger = logging.getLogger("PIL")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.INFO)
 
 
 @functools.cache
