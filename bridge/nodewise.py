@@ -269,7 +269,7 @@ def _compare(
 
     def exercise(group: list[Tensor], values: Arrays) -> None:
         """Layers whose weights are not stored alike, again with no zero going in: a weight that only meets zeros proves nothing.
-        Zeros that are there in every run, as the first state of a recurrence, stay: one side may have them once, the other twice."""
+        Zeros of every run stay, as a recurrence's first state: one side may have them once, the other twice."""
         parts = ((t, source.part(cut, [t.name])) for t in group)
         chosen = {
             t.name: p.reads
