@@ -5,7 +5,7 @@ import math
 from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
-from ..registry import exports, imports, one_to_one
+from ..registry import exports, imports
 from .binary import ADD, MULTIPLY
 from .elementwise import holds_floats, is_short
 

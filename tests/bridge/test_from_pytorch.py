@@ -7,7 +7,6 @@ import onnx.parser
 from onnx import ModelProto, numpy_helper
 
 import bridge
-import converters
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 
@@ -65,3 +64,47 @@ def test_a_table_that_is_an_input_has_more_rows_in_another_run(tmp_path: Path) -
         y = Gather (twice, i)
     }"""
     there_and_back(parsed(text), tmp_path)
+
+
+def test_the_logarithm_of_a_sigmoid_is_right_where_onnxruntime_flushes_it_to_0(tmp_path: Path) -> None:
+    """torch's logsigmoid: below -17 onnxruntime's Sigmoid is 0, and its logarithm infinite."""
+    text = """net (float[2, 40] x) => (float[2, 40] y) {
+        three = Constant <value_float = 3.0> ()
+        t = Mul (x, three)
+        s = Sigmoid (t)
+        y = Log (s)
+    }"""
+    there_and_back(parsed(text), tmp_path)
+
+
+def test_positions_end_before_the_usual_length(tmp_path: Path) -> None:
+    """A table of 32 positions, of which relative ones are cut out: longer sequences do not fit."""
+    text = """net (float[b, t, 4] x) => (float[b, t, 4] y) {
+        size = Shape <start = 1, end = 2> (x)
+        begin = Sub (n, size)
+        end = Add (n, size)
+        some = Slice (table, begin, end)
+        mean = ReduceMean <axes = [0], keepdims = 1> (some)
+        two = Constant <value_ints = [2]> ()
+        four = Constant <value_ints = [4]> ()
+        dims = Concat <axis = 0> (two, size, four)
+        halves = Reshape (some, dims)
+        half, other = Split <axis = 0> (halves)
+        added = Add (x, half)
+        y = Add (added, mean)
+    }"""
+    table = np.random.default_rng(0).normal(size=(32, 4)).astype(np.float32)
+    there_and_back(parsed(text, table=table, n=np.array([16])), tmp_path)
+
+
+def test_two_lengths_whose_sum_is_limited(tmp_path: Path) -> None:
+    """Keys that are remembered and new ones: each length has room in the table of positions, twice both of them have not."""
+    text = """net (float[b, t, 4] x, float[b, p, 4] kept) => (float[b, k, 4] y) {
+        both = Concat <axis = 1> (kept, x)
+        size = Shape <start = 1, end = 2> (both)
+        zero = Constant <value_ints = [0]> ()
+        some = Slice (table, zero, size)
+        y = Add (both, some)
+    }"""
+    table = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
+    there_and_back(parsed(text, table=table), tmp_path)
