@@ -63,6 +63,7 @@ def _widened_op(op: Op, dtype: np.dtype | None, halved: bool) -> Op:
     except MXNetError:  # it has no float64
         return op
 
+
 FLUSHED = 1e-4
 """Of an error, as much as is left of a number that was taken for 0."""
 

@@ -42,7 +42,7 @@ def product(b, lhs, rhs):
 def contract(b, lhs, rhs, left_axes, right_axes):
     """The sum over pairs of axes, listed for lhs and for rhs: MatMul where that is what it means, else Einsum."""
     if left_axes == [lhs.rank - 1] and rhs.rank <= 2:
-        return product(b, lhs, b.transpose(rhs, [1, 0]) if rhs.rank == 2 and right_axes == [1] else rhs)
+        return b.MatMul(lhs, b.transpose(rhs, [1, 0])) if right_axes == [1] else product(b, lhs, rhs)
     left, right = list(LETTERS[: lhs.rank]), list(LETTERS[lhs.rank : lhs.rank + rhs.rank])
     for i, j in zip(left_axes, right_axes):
         right[j] = left[i]
