@@ -57,7 +57,7 @@ def test_two_states_that_are_the_same_zeros(tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_an_input_has_more_rows_in_another_run(tmp_path: Path) -> None:
-    """Which of the pictures a box is of: the batch is the table, and each run has another one."""
+    """Boxes pick pictures of the batch, which is the table, and each run has another one."""
     text = """net (float[b, 3] x, int64[n] i) => (float[n, 3] y) {
         two = Constant <value_float = 2.0> ()
         twice = Mul (x, two)
