@@ -506,6 +506,24 @@ def test_a_sequence_that_is_written_without_types_is_read_again() -> None:
     agree(text, {"s": [X[0], X[1, :1]], "most": np.array(2)}, rtol=1e-6)
 
 
+def test_a_branch_that_does_not_fit_is_why_the_other_is_taken() -> None:
+    """PyTorch's atleast_2d asks for the rank, and makes a row of what is one number."""
+    text = """main (seq(float[?]) s) => (seq(float[?]) y) {
+        y = SequenceMap <body = body (float[?] e) => (float[?] r) {
+            size = Size (e)
+            one = Constant <value_int = 1> ()
+            single = Equal (size, one)
+            r = If (single) <
+                then_branch = yes () => (float[?] p) { to = Constant <value_ints = [1]> () p = Reshape (e, to) },
+                else_branch = no () => (float[?] q) { q = Exp (e) }
+            >
+        }> (s)
+    }"""
+    (found,) = OnnxBackendRep(import_model(parsed(text))).run({"s": [X[0], X[0, :1]]})
+    np.testing.assert_allclose(found[0], np.exp(X[0]), rtol=1e-6)
+    assert found[1].tolist() == [1]
+
+
 def test_condition_of_several_elements_is_refused() -> None:
     text = """main (bool[N] c, float[3] x) => (float[3] y) { y = If (c) <
         then_branch = yes () => (float[3] t) { t = Neg (x) }, else_branch = no () => (float[3] t) { t = Abs (x) }

@@ -199,7 +199,7 @@ def _stacks(nodes, shape):
         attributes = {a.name: a.i for a in node.attribute}
         axis, new_axis = attributes.get("axis", 0), attributes.get("new_axis", 0)
         rank = 0 if shape is None else len(shape) - (not new_axis)
-        if not -rank <= axis < rank or not (new_axis or shape[1:][axis] is not UNKNOWN):
+        if shape is None or not -rank <= axis < rank or not (new_axis or shape[1:][axis] is not UNKNOWN):
             return False
     return True
 
