@@ -40,7 +40,7 @@ struct Nansum : NanSums {
     }
     return sum;
   }
-  static void columns(const N* x, std::int64_t width, NanSum* part, NanSum*) {
+  static void columns(const N* __restrict x, std::int64_t width, NanSum* __restrict part, NanSum*) {
     for (std::int64_t j = 0; j < width; ++j) part[j] = join(part[j], of(x[j]));
   }
   static N result(const NanSum& sum) {
@@ -70,7 +70,7 @@ struct Finite {
     }
     return total;
   }
-  static void columns(const N* x, std::int64_t width, double* part, double*) {
+  static void columns(const N* __restrict x, std::int64_t width, double* __restrict part, double*) {
     for (std::int64_t j = 0; j < width; ++j) part[j] += of(x[j]);
   }
 };

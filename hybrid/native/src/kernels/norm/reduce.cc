@@ -24,7 +24,7 @@ struct Sum {
   static double run(const float* x, std::int64_t n) {
     return wide_sum_over(n, [&](std::int64_t i, auto k) { return F(get(x + i, k)); });
   }
-  static void columns(const float* x, std::int64_t width, float* part, double*) {
+  static void columns(const float* __restrict x, std::int64_t width, float* __restrict part, double*) {
     each_vector(width, [&](std::int64_t j, auto k) { put(part + j, get(part + j, k) + F(get(x + j, k)), k); });
   }
   static constexpr int rows = 64;  // before part has to be flushed
@@ -54,7 +54,7 @@ struct Extreme {
     for (int lane = 0; lane < LANES; ++lane) found = join(found, a[lane]);
     return found;
   }
-  static void columns(const float* x, std::int64_t width, float* part, double*) {
+  static void columns(const float* __restrict x, std::int64_t width, float* __restrict part, double*) {
     each_vector(width, [&](std::int64_t j, auto k) { put(part + j, pick(get(part + j, k), get(x + j, k)), k); });
   }
   static constexpr int rows = std::numeric_limits<int>::max();
@@ -257,8 +257,22 @@ Reduction::Reduction(const Call& call, const std::vector<bool>& reduced, const W
 void Reduction::run(const Run& run) const {
   const double cost = 0.15 * static_cast<double>(runs_ * width_ / parts_) + 30;
   run.ranges(results_ * parts_, static_cast<std::int64_t>(20e3 / cost) + 1,
-             [&](std::int64_t begin, std::int64_t end, int) { tasks(run, begin, end); });
+             [&](std::int64_t begin, std::int64_t end, int) { runs_ == 1 && !by_columns_ ? rows(run, begin, end) : tasks(run, begin, end); });
   if (parts_ > 1) join_parts(run);
+}
+
+// Results [begin, end), each made of the next elements.
+void Reduction::rows(const Run& run, std::int64_t begin, std::int64_t end) const {
+  const std::byte* x = run.input<std::byte>(0);
+  std::byte* y = run.output<std::byte>();
+  const auto size = static_cast<std::int64_t>(way_.element);
+  alignas(64) std::byte totals[COLUMNS * MOST_BYTES];
+  for (std::int64_t i = begin; i < end; i += COLUMNS) {
+    const std::int64_t count = std::min(COLUMNS, end - i);
+    way_.begin(totals, nullptr, count);
+    way_.runs(x + i * width_ * size, width_, count, totals);
+    way_.finish(*this, x, i, totals, count, y + i * size);
+  }
 }
 
 // Tasks [begin, end), one for each part of each result.
@@ -277,7 +291,7 @@ void Reduction::tasks(const Run& run, std::int64_t begin, std::int64_t end) cons
       const std::byte* elements_of_result = x + first(result) * static_cast<std::int64_t>(way_.element);
       way_.begin(totals, nullptr, 1);
       for (std::int64_t r = from; r < to; ++r)
-        way_.run(elements_of_result + offset(r) * static_cast<std::int64_t>(way_.element), elements(r), totals);
+        way_.runs(elements_of_result + offset(r) * static_cast<std::int64_t>(way_.element), elements(r), 1, totals);
     }
     if (parts_ == 1) way_.finish(*this, x, result, totals, n, y + place(result) * static_cast<std::int64_t>(way_.element));
   }

@@ -44,7 +44,7 @@ struct Way {
   std::size_t element, total;  // bytes of one
   int rows;                    // that parts may gather
   void (*begin)(void* totals, void* parts, std::int64_t n);
-  void (*run)(const void* x, std::int64_t n, void* total);  // contiguous elements join a total
+  void (*runs)(const void* x, std::int64_t n, std::int64_t count, void* totals);  // each n elements join the next total
   void (*columns)(const void* x, std::int64_t n, void* parts, void* totals);
   void (*flush)(void* parts, void* totals, std::int64_t n);
   void (*join)(const void* more, void* totals, std::int64_t n);
@@ -57,32 +57,37 @@ class Reduction : public Kernel {
 
   void run(const Run& run) const override;
 
-  // The number that a total comes to; result, column: which total it is, of the elements x.
+  // What totals come to: of the elements x those of the given result and of as many columns, or results, behind it.
   template <class T, class A>
-  T number(const T* x, std::int64_t result, std::int64_t column, A total) const {
+  void finish(const T* x, std::int64_t result, const A* totals, std::int64_t n, T* y) const {
+    const auto each = [&](auto number) GX_LAMBDA {
+      for (std::int64_t j = 0; j < n; ++j) y[j] = static_cast<T>(number(totals[j], j));
+    };
+    if (then_ == Then::nothing) return each([](A total, std::int64_t) { return total; });
     if constexpr (std::is_floating_point_v<T>) {
-      if (then_ == Then::divide) total /= static_cast<A>(count_);
-      if (then_ == Then::log) total = std::log(total);
-      if (then_ == Then::root) total = std::sqrt(total);
-      if (then_ == Then::norm)
-        total = std::isinf(total) && infinities(x, result, column) > 1
-                    ? std::numeric_limits<A>::quiet_NaN()  // as MXNet, which scales by the largest
-                    : std::sqrt(total);
-    } else if (then_ == Then::divide) {  // towards zero, by a count in the same dtype
+      const A count = static_cast<A>(count_);
+      if (then_ == Then::divide) return each([=](A total, std::int64_t) { return total / count; });
+      if (then_ == Then::log) return each([](A total, std::int64_t) { return std::log(total); });
+      each([=, this](A total, std::int64_t j) {  // of two infinities NaN, as MXNet, which scales by the largest
+        const bool none = then_ == Then::norm && std::isinf(total) && infinities(x, result, j) > 1;
+        return none ? std::numeric_limits<A>::quiet_NaN() : std::sqrt(total);
+      });
+    } else {  // towards zero, by a count in the same dtype
       const std::int64_t count = static_cast<T>(count_);
-      return count ? static_cast<T>(static_cast<std::int64_t>(static_cast<T>(total)) / count) : T{0};
+      each([=](A total, std::int64_t) { return count ? static_cast<std::int64_t>(static_cast<T>(total)) / count : 0; });
     }
-    return static_cast<T>(total);
   }
 
  private:
   void tasks(const Run& run, std::int64_t begin, std::int64_t end) const;
+  void rows(const Run& run, std::int64_t begin, std::int64_t end) const;
   void columns(const std::byte* x, std::int64_t result, std::int64_t from, std::int64_t to, void* totals) const;
   void join_parts(const Run& run) const;
 
   template <class T>
   __attribute__((cold)) std::int64_t infinities(const T* x, std::int64_t result, std::int64_t column) const {
     std::int64_t found = 0;
+    if (!by_columns_) result += column, column = 0;
     for (std::int64_t run = 0; run < runs_; ++run) {
       const T* p = x + first(result) + offset(run) + column;
       for (std::int64_t i = 0; i < (by_columns_ ? 1 : elements(run)); ++i) found += std::isinf(p[i]);
@@ -151,8 +156,7 @@ struct Added {
 
 template <class T, class A>
 void finish_numbers(const Reduction& r, const void* x, std::int64_t result, const void* totals, std::int64_t n, void* y) {
-  for (std::int64_t j = 0; j < n; ++j)
-    static_cast<T*>(y)[j] = r.number(static_cast<const T*>(x), result, j, static_cast<const A*>(totals)[j]);
+  r.finish(static_cast<const T*>(x), result, static_cast<const A*>(totals), n, static_cast<T*>(y));
 }
 
 // A policy has Totals and the type of elements (T), the total of a run of contiguous elements, and what columns do with a row; and
@@ -164,8 +168,9 @@ struct Done {
   using P = typename Totals::P;
   using T = typename Policy::T;
 
-  static void run(const void* x, std::int64_t n, void* total) {
-    *static_cast<A*>(total) = Totals::join(*static_cast<A*>(total), Policy::run(static_cast<const T*>(x), n));
+  static void runs(const void* x, std::int64_t n, std::int64_t count, void* totals) {
+    A* total = static_cast<A*>(totals);
+    for (std::int64_t i = 0; i < count; ++i) total[i] = Totals::join(total[i], Policy::run(static_cast<const T*>(x) + i * n, n));
   }
   static void columns(const void* x, std::int64_t n, void* parts, void* totals) {
     Policy::columns(static_cast<const T*>(x), n, static_cast<P*>(parts), static_cast<A*>(totals));
@@ -182,7 +187,7 @@ constexpr Way way_of() {
   using G = Gathered<Totals>;
   using D = Done<Policy>;
   static_assert(sizeof(A) <= MOST_BYTES && sizeof(typename Totals::P) <= MOST_BYTES);
-  Way way{sizeof(typename Policy::T), sizeof(A), Policy::rows, G::begin, D::run, D::columns, G::flush, G::join, {}};
+  Way way{sizeof(typename Policy::T), sizeof(A), Policy::rows, G::begin, D::runs, D::columns, G::flush, G::join, {}};
   if constexpr (requires(A total) { Policy::result(total); }) way.finish = D::finish;
   else way.finish = finish_numbers<typename Policy::T, A>;
   return way;

@@ -43,7 +43,7 @@ struct Plain {
     return total;
   }
 
-  static void columns(const T* x, std::int64_t width, A* part, A*) {
+  static void columns(const T* __restrict x, std::int64_t width, A* __restrict part, A*) {
     for (std::int64_t j = 0; j < width; ++j) part[j] = join(part[j], static_cast<A>(x[j]));
   }
   static constexpr int rows = 64;
@@ -75,7 +75,7 @@ struct Most {
     return found;
   }
 
-  static void columns(const T* x, std::int64_t width, P* part, A*) {
+  static void columns(const T* __restrict x, std::int64_t width, P* __restrict part, A*) {
     for (std::int64_t j = 0; j < width; ++j) part[j] = pick(part[j], x[j]);
   }
   static constexpr int rows = std::numeric_limits<int>::max();

@@ -33,7 +33,7 @@ struct Powers {
     }
     return total;
   }
-  static void columns(const N* x, std::int64_t width, A* part, A*) {
+  static void columns(const N* __restrict x, std::int64_t width, A* __restrict part, A*) {
     for (std::int64_t j = 0; j < width; ++j) part[j] += of(x[j]);
   }
   static N result(A total) {
