@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../../base/kernel.h"
+#include "../../base/vec.h"
 
 namespace gluonnx {
 namespace {
@@ -64,12 +65,13 @@ class Distances : public Kernel {
         const float* x = data + row * features_;
         for (std::int64_t block = 0; block < blocks_; ++block) {
           const float* group = packed + block * features_ * WIDTH;
-          float sums[WIDTH] = {};
-          for (std::int64_t f = 0; f < features_; ++f)
-            for (std::int64_t i = 0; i < WIDTH; ++i) {
-              const float between = x[f] - group[f * WIDTH + i];
-              sums[i] += between * between;
-            }
+          Block all = zero();
+          for (std::int64_t f = 0; f < features_; ++f) {
+            const Block between = splat(x[f]) - load(group + f * WIDTH);
+            all = fma(all, between, between);
+          }
+          float sums[WIDTH];
+          store(sums, all);
           const std::int64_t many = std::min(WIDTH, vectors_ - block * WIDTH);
           std::copy(sums, sums + many, out + row * vectors_ + block * WIDTH);
         }
@@ -138,6 +140,7 @@ class Pairs : public Kernel {
     return starts[0] >= 0 && starts[classes_] <= vectors_ && std::is_sorted(starts, starts + classes_ + 1);
   }
 
+  __attribute__((noinline))
   static float product(const float* x, const float* weights, std::int64_t begin, std::int64_t end) {
     constexpr std::int64_t WIDTH = 8;
     float sums[WIDTH] = {}, rest = 0;

@@ -20,18 +20,26 @@ struct Points {
   F base[TILE];                     // added: NaN where the grid is no number
 };
 
-// out[i] = the sum over taps. MASKED: with what is not inside left out, and with base.
-template <class F, int TAPS, bool MASKED>
-void read(const F* __restrict plane, const Points<F>& points, std::int64_t count, F* __restrict out) {
+// out[i] = the sum over four taps, in one go. MASKED: with what is not inside left out, and with base.
+template <class F, bool MASKED>
+void read_four(const F* __restrict plane, const Points<F>& points, std::int64_t count, F* __restrict out) {
   for (std::int64_t i = 0; i < count; ++i) {
     F sum = MASKED ? points.base[i] : 0;
-#pragma GCC unroll 16
-    for (int t = 0; t < TAPS; ++t) {
+#pragma GCC unroll 4
+    for (int t = 0; t < 4; ++t) {
       const F part = plane[points.at[t][i]] * points.weight[t][i];
       sum += !MASKED || points.inside[t][i] ? part : 0;
     }
     out[i] = sum;
   }
+}
+
+// The same of any number of taps, one after the other.
+template <class F>
+void read_taps(int taps, const F* __restrict plane, const Points<F>& points, std::int64_t count, F* __restrict out) {
+  for (std::int64_t i = 0; i < count; ++i) out[i] = F{0} + plane[points.at[0][i]] * points.weight[0][i];
+  for (int t = 1; t < taps; ++t)
+    for (std::int64_t i = 0; i < count; ++i) out[i] += plane[points.at[t][i]] * points.weight[t][i];
 }
 
 // The part of a kernel that goes over points and channels. Its shapes: data (batch, channels, area), result (batch, channels, points).
@@ -135,7 +143,7 @@ class Sampler : public Kernel {
           const F* x = grid + 2 * n * work_.points + first;
           for (std::int64_t i = 0; i < count; ++i) bilinear_.put(x[i], x[i + work_.points], i, points);
         },
-        read<F, 4, true>);
+        read_four<F, true>);
   }
 
  private:
@@ -166,7 +174,7 @@ class Transformer : public Kernel {
           for (std::int64_t i = 0; i < count; ++i)
             bilinear_.put(affine_.apply(matrix, first + i), affine_.apply(matrix + 3, first + i), i, points);
         },
-        read<F, 4, true>);
+        read_four<F, true>);
   }
 
  private:
@@ -328,20 +336,12 @@ class GridSample : public Kernel {
       const F* grid = run.input<F>(1) + (n * work_.points + first) * rank;
       Taps axes[3];
       for (std::int64_t a = 0; a < rank; ++a) along(grid + rank - 1 - a, rank, count, spatial_[a], axes[a]);
-      combine(axes, count, points);
+      combine(axes, points);
     };
-    switch (taps_) {
-      case 1:
-        return work_.run<F>(run, taps_, place, read<F, 1, false>);
-      case 2:
-        return work_.run<F>(run, taps_, place, read<F, 2, false>);
-      case 4:
-        return work_.run<F>(run, taps_, place, read<F, 4, false>);
-      case 8:
-        return work_.run<F>(run, taps_, place, read<F, 8, false>);
-      default:
-        return work_.run<F>(run, taps_, place, read<F, 16, false>);
-    }
+    work_.run<F>(run, taps_, place, [&](const F* plane, const Points<F>& points, std::int64_t count, F* out) {
+      if (std::is_same_v<F, float> && taps_ == 4) read_four<F, false>(plane, points, count, out);
+      else read_taps(taps_, plane, points, count, out);
+    });
   }
 
  private:
@@ -360,30 +360,40 @@ class GridSample : public Kernel {
     return t <= 1 ? close : t < 2 ? far : 0;
   }
 
-  // Coordinates of the grid lie `apart`.
+  // Coordinates of the grid lie `apart`. What follows the last point is some point, too: loops have one length.
+  __attribute__((noinline))
   void along(const F* coordinates, std::int64_t apart, std::int64_t count, std::int64_t size, Taps& taps) const {
     const F scale = static_cast<F>(corners_ ? static_cast<double>(size - 1) / 2 : static_cast<double>(size) / 2);
     const F offset = static_cast<F>(corners_ ? 0 : 0.5), none = static_cast<F>(per_axis_ == 1 ? -2 : 0);
     constexpr F limit = static_cast<F>(2147483648.0);
-    F place[TILE], low[TILE];
-    for (std::int64_t i = 0; i < count; ++i) {
-      place[i] = (coordinates[i * apart] + 1) * scale - offset;
+    F place[TILE] = {}, low[TILE];
+    for (std::int64_t i = 0; i < count; ++i) place[i] = (coordinates[i * apart] + 1) * scale - offset;
+    for (std::int64_t i = 0; i < TILE; ++i) {
       // what is no number, or too large, has an index too
       F safe = place[i] != place[i] ? none : place[i];
       safe = safe < -limit ? -limit : safe;
       safe = safe > limit ? limit : safe;
-      low[i] = per_axis_ == 1 ? std::nearbyint(safe) : std::floor(safe);
+      low[i] = safe;
     }
+    if (per_axis_ == 1)
+      for (F& x : low) x = std::nearbyint(x);
+    else
+      for (F& x : low) x = std::floor(x);
     const F last = static_cast<F>(size - 1);
     for (int k = 0; k < per_axis_; ++k) {
       const int step = per_axis_ == 4 ? k - 1 : k;
       std::int32_t* at = taps.at[k];
       F* weight = taps.weight[k];
       Flag* counts = taps.counts[k];
-      for (std::int64_t i = 0; i < count; ++i) {
-        const F index = low[i] + static_cast<F>(step), away = place[i] - index;
-        weight[i] = per_axis_ == 1 ? 1 : per_axis_ == 2 ? 1 - std::abs(away) : cubic(away);
-        counts[i] = !zeros_ || (index >= 0 && index <= last);
+      if (per_axis_ == 1) std::fill_n(weight, TILE, F{1});
+      else if (per_axis_ == 2)
+        for (std::int64_t i = 0; i < TILE; ++i) weight[i] = 1 - std::abs(place[i] - (low[i] + static_cast<F>(step)));
+      else
+        for (std::int64_t i = 0; i < TILE; ++i) weight[i] = cubic(place[i] - (low[i] + static_cast<F>(step)));
+      const Flag always = !zeros_;
+      for (std::int64_t i = 0; i < TILE; ++i) {
+        const F index = low[i] + static_cast<F>(step);
+        counts[i] = always | static_cast<Flag>((index >= 0) & (index <= last));
         const F held = index < 0 ? 0 : index > last ? last : index;
         at[i] = static_cast<std::int32_t>(held);
       }
@@ -401,7 +411,8 @@ class GridSample : public Kernel {
   }
 
   // One tap of each axis makes a tap of a point.
-  void combine(const Taps* axes, std::int64_t count, Points<F>& points) const {
+  __attribute__((noinline))
+  void combine(const Taps* axes, Points<F>& points) const {
     const auto rank = static_cast<int>(spatial_.size());
     for (int t = 0; t < taps_; ++t) {
       int which[3] = {0, 0, 0};
@@ -409,20 +420,22 @@ class GridSample : public Kernel {
       std::int32_t* __restrict at = points.at[t];
       F* __restrict weight = points.weight[t];
       Flag counts[TILE];
-      for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t i = 0; i < TILE; ++i) {
         at[i] = axes[0].at[which[0]][i];
         weight[i] = axes[0].weight[which[0]][i];
         counts[i] = axes[0].counts[which[0]][i];
       }
       for (int a = 1; a < rank; ++a) {
         const auto wide = static_cast<std::int32_t>(spatial_[a]);
-        for (std::int64_t i = 0; i < count; ++i) {
+        for (std::int64_t i = 0; i < TILE; ++i) {
           at[i] = at[i] * wide + axes[a].at[which[a]][i];
           weight[i] *= axes[a].weight[which[a]][i];
           counts[i] &= axes[a].counts[which[a]][i];
         }
       }
-      for (std::int64_t i = 0; i < count; ++i) weight[i] = whole_ ? 1 : counts[i] ? weight[i] : 0;
+      if (whole_) std::fill_n(weight, TILE, F{1});
+      else
+        for (std::int64_t i = 0; i < TILE; ++i) weight[i] = counts[i] ? weight[i] : 0;
     }
   }
 

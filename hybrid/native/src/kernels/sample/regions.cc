@@ -69,6 +69,7 @@ class RoiCells : public Kernel {
   }
 
   // Gives the image of a region; its cells lie in memory of `each_` bytes.
+  __attribute__((noinline))
   std::int64_t place(const float* roi, std::byte* memory, Cells& rows, Cells& columns) const {
     auto* at = reinterpret_cast<std::int64_t*>(memory);
     rows = {at, at + sizes_.rows}, columns = {at + 2 * sizes_.rows, at + 2 * sizes_.rows + sizes_.columns};
@@ -281,6 +282,7 @@ class Shares {
   }
 
   // samples: of each cell; zeros: what lies outside reads pixel 0 with a weight of 0, as ONNX's rule does
+  __attribute__((noinline))
   void place(float start, float size, std::int64_t samples, bool zeros) {
     const float cell = size / static_cast<float>(cells_), last = static_cast<float>(limit_ - 1);
     const auto count = static_cast<float>(samples);
@@ -354,6 +356,7 @@ class Aligned : public Kernel {
   }
 
   // cells [first, last) of a map, row by row
+  __attribute__((noinline))
   void means(const float* map, const Memory& m, float* out) const {
     const std::int64_t low = m.columns.low(), wide = m.columns.high() - low;
     for (std::int64_t i = 0; i < sizes_.rows; ++i, out += sizes_.columns) {
@@ -428,6 +431,7 @@ class MeanOfSamples : public Aligned {
   }
 
   // Gives the image of a region, and where it is sampled.
+  __attribute__((noinline))
   std::int64_t place(const Run& run, std::int64_t region, Memory& m) const {
     const float* roi = run.input<float>(rois_) + 5 * region;
     const std::int64_t image = image_of(roi[0], sizes_.images);
