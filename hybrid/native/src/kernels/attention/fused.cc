@@ -116,7 +116,7 @@ class Fused : public Kernel {
 
  private:
   // `count` rows of so many numbers, as floats: where they lie, or in `room` where they are narrower.
-  __attribute__((noinline)) gemm::Operand rows(const Run& run, int input, Index at, Index step, Index count, Index width, float* room) const {
+  __attribute__((noinline, noclone)) gemm::Operand rows(const Run& run, int input, Index at, Index step, Index count, Index width, float* room) const {
     const DType type = input == 0 ? p_.type : p_.kept;
     if (!is_half(type)) return {run.input<float>(input) + at, step, false};
     const std::uint16_t* from = run.input<std::uint16_t>(input) + at;

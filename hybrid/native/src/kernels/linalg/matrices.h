@@ -49,7 +49,7 @@ inline double dot(const double* x, const double* y, Index n) {
 
 // a = P L U with pivots by columns, in its place; `order` is where rows came from. Gives the sign of P, 0 where a pivot is 0 (what
 // follows it is not computed then).
-__attribute__((noinline)) inline int factor(Matrix& a, std::vector<Index>& order) {
+inline int factor(Matrix& a, std::vector<Index>& order) {
   const Index n = a.rows;
   int sign = 1;
   order.resize(static_cast<std::size_t>(n));
@@ -73,7 +73,7 @@ __attribute__((noinline)) inline int factor(Matrix& a, std::vector<Index>& order
 }
 
 // The rows of b become those of the solution of a x = b, where factor has made lu and order of a.
-__attribute__((noinline)) inline void solve(const Matrix& lu, const std::vector<Index>& order, const Matrix& b, Matrix& x) {
+inline void solve(const Matrix& lu, const std::vector<Index>& order, const Matrix& b, Matrix& x) {
   const Index n = lu.rows, m = b.columns;
   for (Index i = 0; i < n; ++i) {
     std::copy(b.row(order[i]), b.row(order[i]) + m, x.row(i));

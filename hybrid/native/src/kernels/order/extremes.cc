@@ -1,7 +1,4 @@
 // Where the extremes along an axis are: argmax, argmin. NaN is more extreme than any number.
-#include <bit>
-#include <limits>
-
 #include "../../base/lanes.h"
 #include "positions.h"
 
@@ -40,16 +37,14 @@ struct Searches {
   void (*columns)(const Wanted& wanted, const void* x, void* to, std::int64_t begin, std::int64_t end);
 };
 
-// The greatest of signed numbers; others become such by flipping bits, all of them where the least is wanted. Only float32, which
-// is what most are, has code of its own for that.
+// The greatest of signed whole numbers; others become such by flipping bits, all of them where the least is wanted. Floats and int64
+// have code of their own for either.
 template <class T, bool MAX = true>
 struct Search {
   static GX_LAMBDA Bits<T> flip_of(const Wanted& wanted) { return static_cast<Bits<T>>(wanted.flip); }
   template <class V>
   static GX_LAMBDA V flipped(V x, Bits<T> flip) {
-    if constexpr (std::is_same_v<T, float>) return x;
-    else if constexpr (std::is_same_v<V, double>) return std::bit_cast<double>(std::bit_cast<std::int64_t>(x) ^ flip);
-    else if constexpr (std::is_same_v<T, double>) return reinterpret_cast<V>(reinterpret_cast<Vector<Bits<T>>>(x) ^ flip);
+    if constexpr (sizeof(T) == 8 || std::is_floating_point_v<T>) return x;
     else return static_cast<V>(x ^ flip);
   }
 
@@ -67,10 +62,8 @@ struct Search {
         b = pick(b, flipped(get(x + i + WIDTH<T>), flip));
       }
       a = pick(a, b);
-      alignas(64) T found[WIDTH<T>];
-      put(found, a);
-      for (T one : found)
-        if (takes(one, best)) best = one;
+      for (std::int64_t j = 0; j < WIDTH<T>; ++j)
+        if (takes(a[j], best)) best = a[j];
     }
     for (; i < n; ++i)
       if (const T one = flipped(x[i], flip); takes(one, best)) best = one;
@@ -108,7 +101,7 @@ struct Search {
     std::int64_t found = 0;
     T best = flipped(x[0], flip);
     for (std::int64_t i = 1; i < n; ++i)
-      if (const T one = flipped(x[i], flip); takes(one, best)) best = one, found = i;
+      if (takes(flipped(x[i], flip), best)) best = flipped(x[i], flip), found = i;
     return found;
   }
 
@@ -231,7 +224,7 @@ std::unique_ptr<Kernel> find(const Call& call, const Along& along, bool max) {
     case DType::f32:
       return make(max ? Search<float, true>::all : Search<float, false>::all, 0);
     case DType::f64:
-      return make(Search<double>::all, turn & std::numeric_limits<std::int64_t>::min());
+      return make(max ? Search<double, true>::all : Search<double, false>::all, 0);
     case DType::i8:
       return make(Search<std::int8_t>::all, turn);
     case DType::u8:
@@ -240,7 +233,7 @@ std::unique_ptr<Kernel> find(const Call& call, const Along& along, bool max) {
     case DType::i32:
       return make(Search<std::int32_t>::all, turn);
     case DType::i64:
-      return make(Search<std::int64_t>::all, turn);
+      return make(max ? Search<std::int64_t, true>::all : Search<std::int64_t, false>::all, 0);
     default:
       return nullptr;
   }

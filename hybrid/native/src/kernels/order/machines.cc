@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "../../base/kernel.h"
-#include "../../base/vec.h"
 
 namespace gluonnx {
 namespace {
@@ -65,13 +64,12 @@ class Distances : public Kernel {
         const float* x = data + row * features_;
         for (std::int64_t block = 0; block < blocks_; ++block) {
           const float* group = packed + block * features_ * WIDTH;
-          Block all = zero();
-          for (std::int64_t f = 0; f < features_; ++f) {
-            const Block between = splat(x[f]) - load(group + f * WIDTH);
-            all = fma(all, between, between);
-          }
-          float sums[WIDTH];
-          store(sums, all);
+          float sums[WIDTH] = {};
+          for (std::int64_t f = 0; f < features_; ++f)
+            for (std::int64_t i = 0; i < WIDTH; ++i) {
+              const float between = x[f] - group[f * WIDTH + i];
+              sums[i] += between * between;
+            }
           const std::int64_t many = std::min(WIDTH, vectors_ - block * WIDTH);
           std::copy(sums, sums + many, out + row * vectors_ + block * WIDTH);
         }

@@ -30,7 +30,7 @@ std::int64_t position_of(I item) {
 
 // Sorts by the bytes above the position, the last of them first; the items arrive in the order of their positions.
 template <class I>
-void sort_digits(I* items, I* other, std::int64_t n) {
+__attribute__((noinline)) void sort_digits(I* items, I* other, std::int64_t n) {
   constexpr int DIGITS = sizeof(I) / 2 > 4 ? 8 : 4;
   std::uint32_t counts[DIGITS][256] = {};
   for (std::int64_t i = 0; i < n; ++i)
@@ -207,6 +207,7 @@ class Sort : public Kernel {
     else std::sort(items, items + n);
   }
 
+  __attribute__((noinline))
   void select(const Row& row, I* items) const {
     const std::int64_t k = wanted_.count, most = 2 * k + SHORT;
     if (!k) return;

@@ -69,7 +69,6 @@ class RoiCells : public Kernel {
   }
 
   // Gives the image of a region; its cells lie in memory of `each_` bytes.
-  __attribute__((noinline))
   std::int64_t place(const float* roi, std::byte* memory, Cells& rows, Cells& columns) const {
     auto* at = reinterpret_cast<std::int64_t*>(memory);
     rows = {at, at + sizes_.rows}, columns = {at + 2 * sizes_.rows, at + 2 * sizes_.rows + sizes_.columns};
@@ -376,6 +375,7 @@ class Aligned : public Kernel {
   }
 
   // what each pixel of a map gets of the gradients of its cells
+  __attribute__((noinline))
   void spread(const float* dy, const Memory& m, float* map) const {
     const std::int64_t low = m.columns.low(), wide = std::max<std::int64_t>(m.columns.high() - low, 0);
     for (std::int64_t i = 0; i < sizes_.rows; ++i, dy += sizes_.columns) {
@@ -431,7 +431,6 @@ class MeanOfSamples : public Aligned {
   }
 
   // Gives the image of a region, and where it is sampled.
-  __attribute__((noinline))
   std::int64_t place(const Run& run, std::int64_t region, Memory& m) const {
     const float* roi = run.input<float>(rois_) + 5 * region;
     const std::int64_t image = image_of(roi[0], sizes_.images);

@@ -33,7 +33,7 @@ class Fourier {
   void run_real(const double* from, Complex* to, Complex* pairs, Complex* room) const;
 
  private:
-  __attribute__((noinline, noclone)) void part(const Complex* from, Index apart, Complex* to, Index length, std::size_t level) const;
+  void part(const Complex* from, Index apart, Complex* to, Index length, std::size_t level) const;
 
   Index length_, room_ = 0;
   std::vector<Index> factors_;

@@ -152,7 +152,7 @@ void want_within(const Tensor& t, const gemm::Layout& layout, Index rows, Index 
   for (Index at : layout.begin) want(at >= 0 && at <= end);
 }
 
-std::unique_ptr<Kernel> checked(gemm::Products products, int bias, const Call& call) {
+__attribute__((cold)) std::unique_ptr<Kernel> checked(gemm::Products products, int bias, const Call& call) {
   want_doubles(call);
   const auto& [m, n, k] = products.sizes;
   want(m >= 0 && n >= 0 && k >= 0);
