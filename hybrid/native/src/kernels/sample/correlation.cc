@@ -67,7 +67,6 @@ class Correlation : public Kernel {
 
  private:
   // The likeness of a row, the mean over channels, which lie `map` apart.
-  __attribute__((noinline))
   void row(const float* a, const float* b, std::int64_t map, float* __restrict to) const {
     std::fill(to, to + wide_, 0.f);
     for (std::int64_t c = 0; c < channels_; ++c, a += map, b += map) {

@@ -34,12 +34,12 @@ void read_inside(const F* __restrict plane, const Points<F>& points, std::int64_
   }
 }
 
-// The same of one tap or some more, from the t-th on, of all that there are: added to out, but for the first.
+// The same of SOME taps from the t-th on, all of which count; added to what the taps before gave.
 template <class F, int SOME>
 void add_taps(int t, const F* __restrict plane, const Points<F>& points, std::int64_t count, F* __restrict out) {
   for (std::int64_t i = 0; i < count; ++i) {
     F sum = t ? out[i] : 0;
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (int k = 0; k < SOME; ++k) sum += plane[points.at[t + k][i]] * points.weight[t + k][i];
     out[i] = sum;
   }
@@ -342,10 +342,10 @@ class GridSample : public Kernel {
       combine(axes, count, points);
     };
     work_.run<F>(run, taps_, place, [&](const F* plane, const Points<F>& points, std::int64_t count, F* out) {
-      for (int t = 0; t < taps_; t += 4)
-        if (taps_ >= 4) add_taps<F, 4>(t, plane, points, count, out);
-        else if (taps_ == 2) add_taps<F, 2>(t, plane, points, count, out);
-        else add_taps<F, 1>(t, plane, points, count, out);
+      if (taps_ == 16) return add_taps<F, 16>(0, plane, points, count, out);
+      if (taps_ == 2) return add_taps<F, 2>(0, plane, points, count, out);
+      if (taps_ == 1) return add_taps<F, 1>(0, plane, points, count, out);
+      for (int t = 0; t < taps_; t += 4) add_taps<F, 4>(t, plane, points, count, out);
     });
   }
 
