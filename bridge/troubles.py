@@ -708,7 +708,7 @@ TROUBLES = (
         " list that it shuffles, a sampler with its own generator, or random numbers used in several threads.",
         (
             'Pass what determines the order as `keep`: `keep={"files": files, "sampler": sampler}` ([the '
-            "tutorial](tutorials/training-script.md#going-on-after-it-was-killed) says what may be in it).",
+            "tutorial](tutorials/resume-training.md) says what may be in it).",
             "Let datasets take random numbers from `np.random`, `random` or `mx.random` (with `thread_pool=True` "
             "only from `mx.random`), whose states are saved.",
             "A subclass of `mx.io.DataIter` is run again from the beginning, and may depend only on its own methods"
@@ -733,7 +733,7 @@ TROUBLES = (
             "Write `run.enumerate(data)` for `enumerate(run.batches(data))`, and `run.batches(data, other)` for `zip`.",
             "Iterators of your own with a `reset()` have to be subclasses of `mx.io.DataIter`, created before the "
             "loop over epochs or anew in each epoch, or have `state_dict()` and `load_state_dict(state)`: [the "
-            "tutorial](tutorials/training-script.md#going-on-after-it-was-killed).",
+            "tutorial](tutorials/resume-training.md).",
             "`keep` takes numbers, texts, arrays, random generators and containers of them.",
         ),
     ),
@@ -761,7 +761,7 @@ TROUBLES = (
         "The state found by `--resume` or `mx.resuming.Training` was written with another network, kind of "
         "optimizer, number of epochs or ranks, or with other batches within an epoch.",
         (
-            "Run the program as before; [the tutorial](tutorials/training-script.md#going-on-after-it-was-killed) "
+            "Run the program as before; [the tutorial](tutorials/resume-training.md) "
             "says what may change.",
             "To begin anew, remove the file that the message names, or name another folder.",
         ),
