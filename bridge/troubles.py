@@ -256,9 +256,36 @@ TROUBLES = (
         "An optional package is not installed",
         BAD_INPUT,
         r"pip install|is not installed",
-        "openvino is not installed (No module named 'openvino'); pip install 'gluonnx[openvino]'",
-        "Packages that few users need are optional extras.",
+        "openvino is not installed (No module named 'openvino'); pip install openvino",
+        "Packages that few users need are not installed with gluonnx.",
         (("Run the command in the message. A target may be installed in another Python: see [targets](targets.md)."),),
+    ),
+    Trouble(
+        "no-module-mxnet",
+        "No module named 'mxnet'",
+        "builtins.ModuleNotFoundError",
+        r"No module named '?mxnet",
+        "ModuleNotFoundError: No module named 'mxnet'",
+        "A program says `import mxnet`, and MXNet is not installed. gluonnx implements MXNet's Python API under another name.",
+        (
+            "Run the program as `python -m hybrid train.py`: there `import mxnet` imports gluonnx ([the "
+            "tutorial](tutorials/training-script.md)).",
+            "Or let the program say so itself, before anything imports mxnet: `import hybrid; hybrid.install_as_mxnet()`.",
+            "In a new program write `from gluonnx import mx` instead of `import mxnet as mx`.",
+        ),
+    ),
+    Trouble(
+        "no-module",
+        "A package that the program imports is not installed",
+        "builtins.ModuleNotFoundError",
+        "",
+        "ModuleNotFoundError: No module named 'gluonnx'",
+        "This Python has no package of that name.",
+        (
+            "Of gluonnx itself: activate the environment that it was installed into, `. .venv/bin/activate` ([set "
+            "up](install.md)).",
+            "Of another package: install it into this environment, `python -m pip install NAME`.",
+        ),
     ),
     Trouble(
         "sizes-of-dynamic-axes",
@@ -492,11 +519,12 @@ TROUBLES = (
         "hybrid.core.error.MissingFile",
         "",
         "cannot read 'net-0000.params': there is no such file",
-        "Large ONNX models store weights in separate files. Files of model zoos are downloaded, unless downloads "
-        "are off.",
+        "Large ONNX models store weights in separate files. Pretrained weights of model zoos (`pretrained=True`) are "
+        "not downloaded unless you say so.",
         (
             "Put the file where the message says.",
-            "Pretrained weights: [decision 0027](decisions/0027-downloads.md).",
+            "Pretrained weights: put them into `~/.mxnet/models`, or set `MXNET_GLUON_REPO` to the address of a copy "
+            "of the repository ([more](decisions/0027-downloads.md)).",
         ),
     ),
     Trouble(
@@ -761,8 +789,7 @@ TROUBLES = (
         "The state found by `--resume` or `mx.resuming.Training` was written with another network, kind of "
         "optimizer, number of epochs or ranks, or with other batches within an epoch.",
         (
-            "Run the program as before; [the tutorial](tutorials/resume-training.md) "
-            "says what may change.",
+            "Run the program as before; [the tutorial](tutorials/resume-training.md) says what may change.",
             "To begin anew, remove the file that the message names, or name another folder.",
         ),
     ),
