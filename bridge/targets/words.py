@@ -1,4 +1,4 @@
-"""What profiles know of targets, in sentences: the forms of nodes that one gets wrong, and the forms that files for it have."""
+"""Knowledge of profiles in sentences: the forms of nodes that a target gets wrong, and the forms that files for it have."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ FORMS: Mapping[tuple[str, Any], str] = {
 
 
 def wrong(profile: Profile) -> list[str]:
-    """What it gets wrong, a sentence for each rule."""
+    """Sentences, one for each form of a node that it gets wrong."""
     return [f"{WRONG[rule]}, which {said}" for rule, said in profile.wrong.items()]
 
 
 def forms(profile: Profile) -> list[str]:
-    """What files that are written for it have."""
+    """Phrases for what files that are written for it have."""
     found = [FORMS[name, value] for name, value in profile.forms.items() if name != "lowered"]
     return found + [LOWERED[name] for name in profile.forms.get("lowered", ())]

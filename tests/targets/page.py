@@ -211,7 +211,7 @@ def _reasons(cells: Cells, shown: Sequence[str], networks: Sequence[str]) -> str
 
 
 def _profiles(profiles: Mapping[str, Profile]) -> str:
-    """What is known of each, and from where; a source that several have stands once."""
+    """Facts about each, and their sources; one that several have stands once."""
     text = ["## What is known, and from where", ""]
     by_source: dict[tuple[str, ...], list[Profile]] = {}
     for p in profiles.values():
