@@ -1,4 +1,4 @@
-"""Images to and from compressed bytes. The one place that uses Pillow, which is optional: ``pip install gluonnx[image]``."""
+"""Images to and from compressed bytes. The one place that uses Pillow, which is optional: ``pip install pillow``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _pillow() -> Any:
     try:
         from PIL import Image  # type: ignore[import-not-found]
     except ImportError:
-        raise MXNetError("images need the package Pillow: pip install 'gluonnx[image]'") from None
+        raise MXNetError("images need the package Pillow: pip install pillow") from None
     _quieten()
     return Image
 
