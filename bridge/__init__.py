@@ -9,6 +9,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from converters.forms import Forms
+
     from .bench import BenchResult, bench
     from .change.diff import Change, DiffResult, diff
     from .change.reduce import ReduceResult, reduce
@@ -52,6 +54,7 @@ FROM = {
     "Divergence": "result",
     "EngineError": "engines",
     "FileResult": "project.results",
+    "Forms": "convert",
     "Half": "precision.wishes",
     "ImportResult": "importing",
     "InspectResult": "inspect",
@@ -112,6 +115,7 @@ __all__ = [
     "Divergence",
     "EngineError",
     "FileResult",
+    "Forms",
     "Half",
     "ImportResult",
     "InspectResult",

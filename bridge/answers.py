@@ -8,7 +8,7 @@ import numpy as np
 
 from hybrid.core.error import MXNetError
 
-from .draws import SMALL_TABLE
+from .draws import SMALL_TABLE, enlarged
 from .engines import Arrays, Engine, EngineError, OutOfTime
 from .half import HalfEngine
 from .models import BadInput
@@ -93,10 +93,10 @@ def _rows_left(cases: Sequence[Case]) -> list[str]:
     seen: dict[str, np.ndarray] = {}
     for case in cases:
         for name, (_, size) in case.rows.items():
-            mask = seen.setdefault(name, np.zeros(size, bool))
+            mask = seen[name] = enlarged(seen.get(name), size)
             places = case.feeds[name].astype(np.float64).reshape(-1)
             mask[places[(places >= 0) & (places < size)].astype(np.int64)] = True
-            case.rows[name] = int(mask.sum()), size
+            case.rows[name] = int(mask.sum()), mask.size
     return [
         f"{int(mask.sum())} of {mask.size} rows of the table that input {name} picks from were looked at; give it more places to "
         "look at all"

@@ -43,6 +43,11 @@ class Seen(NamedTuple):
         return self.rows.size <= SMALL_TABLE and not self.rows.all()
 
 
+def enlarged(mask: np.ndarray | None, rows: int) -> np.ndarray:
+    """The mask with so many rows at least: a table that is an input itself may have more in another case."""
+    return np.zeros(rows, bool) if mask is None else np.pad(mask, (0, max(0, rows - mask.size)))
+
+
 def draw(
     specs: Mapping[str, Spec],
     known: Mapping[str, Taken],
@@ -119,7 +124,8 @@ class _Draw(Numbers):
             return self._ends(low, high, accepted)
         values = self.rng.integers(low, high + 1, self.shape)
         if rows and seen is not None:
-            mask = seen.setdefault(self.name, Seen(np.zeros(rows, bool))).rows
+            mask = enlarged(seen[self.name].rows if self.name in seen else None, rows)
+            seen[self.name] = Seen(mask)
             if rows <= SMALL_TABLE:
                 values = values.reshape(-1)
                 left = self.rng.permutation(low + np.flatnonzero(~mask[low : high + 1]))[: values.size]

@@ -64,6 +64,10 @@ def _widened_op(op: Op, dtype: np.dtype | None, halved: bool) -> Op:
         return op
 
 
+FLUSHED = 1e-4
+"""Of an error, as much as is left of a number that was taken for 0."""
+
+
 class Exact:
     """A graph to be evaluated in float64, node by node. ``params``: what variables hold besides what is fed."""
 
@@ -122,7 +126,7 @@ class Exact:
                 results = unmoved.follow(node, arrays, results, lambda a, n=node: self._apply(n, a, inference, halved))
             for i, result in enumerate(results):
                 extra = added.get((id(node), i))
-                values[id(node), i] = result if extra is None else result + extra
+                values[id(node), i] = result if extra is None else _off_by(result, extra)
             for entry in node.inputs:
                 key = id(entry.node), entry.index
                 if last[key] is node and key not in kept:
@@ -220,3 +224,10 @@ def epsilon(dtype: np.dtype) -> float:
     if dtype.name == "bfloat16":
         return 2.0**-7
     return max(float(np.finfo(dtype).eps), float(np.finfo(np.float32).eps))
+
+
+def _off_by(result: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """A result with a runtime's error in it; 0 where it is what the runtime flushed to 0, up to what goes in being another by some
+    units in the last place, so that a logarithm of it is infinite here too."""
+    found = result + error
+    return np.where(np.abs(found) <= FLUSHED * np.abs(error), 0.0, found)

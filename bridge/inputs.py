@@ -206,7 +206,7 @@ MEMBER = re.compile(r"(?:(\d{1,9})/)?(inputs|outputs)/(.+)", re.DOTALL)
 
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, ValueError, OSError, EOFError, NotImplementedError)
-"""Errors of reading an .npz whose bytes are others; NotImplementedError is that of versions and methods that do not exist."""
+"""Errors of reading an .npz whose bytes are others; NotImplementedError for versions and methods that do not exist."""
 
 
 def is_recording(path: str | os.PathLike[str]) -> bool:

@@ -219,7 +219,7 @@ def _optional(package: str, name: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        raise BadInput(f"{name} is not installed ({error}); pip install 'gluonnx[{package}]'") from None
+        raise BadInput(f"{name} is not installed ({error}); pip install {package}") from None
 
 
 def runner_for(model: Model, spec: str, specs: Mapping[str, Spec] | None = None) -> Engine:

@@ -31,6 +31,8 @@ USUAL = {3: (1, 3, 128), 4: (1, 3, SIDES[0], SIDES[0]), 5: (1, 3, 16, 112, 112)}
 """Sizes for an example of an input of so many dimensions."""
 STEPS = 16
 """Steps for an example of a sequence."""
+LENGTHS = (64, 32, 16, 8, 4)
+"""Sizes of open axes for a network that does not take the usual ones: a table of positions ends somewhere."""
 SPACE = {3: ("LENGTH",), 4: ("HEIGHT", "WIDTH"), 5: ("DEPTH", "HEIGHT", "WIDTH")}
 """Words in the place of sizes of such an input, where the usual ones do not fit."""
 
@@ -206,32 +208,45 @@ def with_declared_axes(
         given = specs[name].shape or () if name in specs else ()
         sizes |= {d: size for d, size in zip(own, given) if isinstance(d, str) and isinstance(size, int)}
     fixed = {*sizes} - {*labels}
-    out, axes = dict(specs), {n: dict(a) for n, a in dynamic.items()}
-    vary, fixing = [], []
-    for name, own in asked.items():
-        shape: MaybeShape = tuple(d if isinstance(d, int) else sizes.get(d, UNKNOWN) if d else UNKNOWN for d in own)
-        channels = _told_by_weights(model, name, own)
-        chosen = sizes_for(model, name, tuple(channels.get(a, d) for a, d in enumerate(shape)), out)
-        if not _all_sizes(chosen):
-            return Opened(specs, dynamic)  # who settles the inputs says which are wanted
-        if isinstance(batch, int) and not isinstance(own[0], int):
-            chosen = (batch, *chosen[1:])
-        out[name] = Spec(chosen, out[name].dtype if name in out else None)
-        open_axes = {
-            axis: axes.get(name, {}).get(axis) or labels.get(label or "") or label or f"{name}_{axis}"
-            for axis, label in enumerate(own)
-            if not isinstance(label, int) and label not in fixed and axis not in channels and (axis or batch is None)
-        }
-        sizes |= {d: s for d, s in zip(own, chosen) if isinstance(d, str) and isinstance(s, int)}
-        if open_axes:
-            axes[name] = open_axes
-            vary += open_axes.values()
-            fixing.append(f"--input {name}:{','.join(map(str, chosen))}")
-    try:
-        model.infer(out)
-    except MXNetError:
-        return Opened(specs, dynamic)
-    return Opened(out, axes, tuple(vary), " ".join(fixing))
+
+    def opened(size: int | None) -> Opened | None:
+        """With a size for open axes other than the first; None for the usual ones. None where not all sizes are told."""
+        known, out, axes = dict(sizes), dict(specs), {n: dict(a) for n, a in dynamic.items()}
+        vary, fixing = [], []
+        for name, own in asked.items():
+            shape: MaybeShape = tuple(
+                d if isinstance(d, int) else known.get(d or "", UNKNOWN if size is None or not a else size)
+                for a, d in enumerate(own)
+            )
+            channels = _told_by_weights(model, name, own)
+            chosen = sizes_for(model, name, tuple(channels.get(a, d) for a, d in enumerate(shape)), out)
+            if not _all_sizes(chosen):
+                return None
+            if isinstance(batch, int) and not isinstance(own[0], int):
+                chosen = (batch, *chosen[1:])
+            out[name] = Spec(chosen, out[name].dtype if name in out else None)
+            open_axes = {
+                axis: axes.get(name, {}).get(axis) or labels.get(label or "") or label or f"{name}_{axis}"
+                for axis, label in enumerate(own)
+                if not isinstance(label, int)
+                and label not in fixed
+                and axis not in channels
+                and (axis or batch is None)
+            }
+            known |= {d: s for d, s in zip(own, chosen) if isinstance(d, str) and isinstance(s, int)}
+            if open_axes:
+                axes[name] = open_axes
+                vary += open_axes.values()
+                fixing.append(f"--input {name}:{','.join(map(str, chosen))}")
+        return Opened(out, axes, tuple(vary), " ".join(fixing))
+
+    for size in (None, *LENGTHS):
+        found = opened(size)
+        if found is None:
+            break  # who settles the inputs says which are wanted
+        if fits(model, found.specs):
+            return found
+    return Opened(specs, dynamic)
 
 
 def with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:

@@ -260,8 +260,8 @@ TROUBLES = (
         "An optional package is not installed",
         BAD_INPUT,
         r"pip install|is not installed",
-        "openvino is not installed (No module named 'openvino'); pip install 'gluonnx[openvino]'",
-        "Packages that few users need are optional extras.",
+        "openvino is not installed (No module named 'openvino'); pip install openvino",
+        "Packages that few users need are not installed with gluonnx.",
         (("Run the command in the message. A target may be installed in another Python: see [targets](targets.md)."),),
     ),
     Trouble(
@@ -276,6 +276,33 @@ TROUBLES = (
         (
             "Leave the axes that the message names out of `--dynamic`; the batch can stay: `--dynamic batch`.",
             "For pictures of any size let the file resize them: `--resize 224x224` ([deploy](deploy.md)).",
+        ),
+    ),
+    Trouble(
+        "no-module-mxnet",
+        "No module named 'mxnet'",
+        "builtins.ModuleNotFoundError",
+        r"No module named '?mxnet",
+        "ModuleNotFoundError: No module named 'mxnet'",
+        "A program says `import mxnet`, and MXNet is not installed. gluonnx implements MXNet's Python API under another name.",
+        (
+            "Run the program as `python -m hybrid train.py`: there `import mxnet` imports gluonnx ([the "
+            "tutorial](tutorials/training-script.md)).",
+            "Or let the program say so itself, before anything imports mxnet: `import hybrid; hybrid.install_as_mxnet()`.",
+            "In a new program write `from gluonnx import mx` instead of `import mxnet as mx`.",
+        ),
+    ),
+    Trouble(
+        "no-module",
+        "A package that the program imports is not installed",
+        "builtins.ModuleNotFoundError",
+        "",
+        "ModuleNotFoundError: No module named 'gluonnx'",
+        "This Python has no package of that name.",
+        (
+            "Of gluonnx itself: activate the environment that it was installed into, `. .venv/bin/activate` ([set "
+            "up](install.md)).",
+            "Of another package: install it into this environment, `python -m pip install NAME`.",
         ),
     ),
     Trouble(
@@ -523,11 +550,12 @@ TROUBLES = (
         "hybrid.core.error.MissingFile",
         "",
         "cannot read 'net-0000.params': there is no such file",
-        "Large ONNX models store weights in separate files. Files of model zoos are downloaded, unless downloads "
-        "are off.",
+        "Large ONNX models store weights in separate files. Pretrained weights of model zoos (`pretrained=True`) are "
+        "not downloaded unless you say so.",
         (
             "Put the file where the message says.",
-            "Pretrained weights: [decision 0027](decisions/0027-downloads.md).",
+            "Pretrained weights: put them into `~/.mxnet/models`, or set `MXNET_GLUON_REPO` to the address of a copy "
+            "of the repository ([more](decisions/0027-downloads.md)).",
         ),
     ),
     Trouble(
@@ -740,7 +768,7 @@ TROUBLES = (
         " list that it shuffles, a sampler with its own generator, or random numbers used in several threads.",
         (
             'Pass what determines the order as `keep`: `keep={"files": files, "sampler": sampler}` ([the '
-            "tutorial](tutorials/training-script.md#going-on-after-it-was-killed) says what may be in it).",
+            "tutorial](tutorials/resume-training.md) says what may be in it).",
             "Let datasets take random numbers from `np.random`, `random` or `mx.random` (with `thread_pool=True` "
             "only from `mx.random`), whose states are saved.",
             "A subclass of `mx.io.DataIter` is run again from the beginning, and may depend only on its own methods"
@@ -765,7 +793,7 @@ TROUBLES = (
             "Write `run.enumerate(data)` for `enumerate(run.batches(data))`, and `run.batches(data, other)` for `zip`.",
             "Iterators of your own with a `reset()` have to be subclasses of `mx.io.DataIter`, created before the "
             "loop over epochs or anew in each epoch, or have `state_dict()` and `load_state_dict(state)`: [the "
-            "tutorial](tutorials/training-script.md#going-on-after-it-was-killed).",
+            "tutorial](tutorials/resume-training.md).",
             "`keep` takes numbers, texts, arrays, random generators and containers of them.",
         ),
     ),
@@ -793,8 +821,7 @@ TROUBLES = (
         "The state found by `--resume` or `mx.resuming.Training` was written with another network, kind of "
         "optimizer, number of epochs or ranks, or with other batches within an epoch.",
         (
-            "Run the program as before; [the tutorial](tutorials/training-script.md#going-on-after-it-was-killed) "
-            "says what may change.",
+            "Run the program as before; [the tutorial](tutorials/resume-training.md) says what may change.",
             "To begin anew, remove the file that the message names, or name another folder.",
         ),
     ),

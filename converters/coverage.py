@@ -183,14 +183,17 @@ def unread_operators() -> list[tuple[str, str]]:
 def markdown() -> str:
     """The tables as docs/operators.md holds them."""
     table = rows()
-    written, derived = sum(bool(r.opsets) for r in table), sum(r.gradient in (YES, ZERO) for r in table)
+    written, derived, zero = (
+        sum(bool(r.opsets) for r in table), sum(r.gradient == YES for r in table), sum(r.gradient == ZERO for r in table),
+    )  # fmt: skip
     lines = [
         "# Operators",
         "",
         "Written by `python -m converters.coverage > docs/operators.md`; a test compares it with the code. As JSON, for the",
         "installed version: `gluonnx inspect --operators --json`.",
         "",
-        f"{len(table)} operators: all run in the engine, {derived} have a gradient, {written} convert to ONNX.",
+        f"{len(table)} operators: all run in the engine, {derived} have a gradient ({zero} more have one that is zero everywhere),",
+        f"{written} convert to ONNX.",
         "",
         "- *gradient*: `zero` if it is zero everywhere, `no` if asking for it is an error, `-` for operators without inputs.",
         "- *kernel*: whether a compiled kernel computes it, and for which dtypes of the first input (`all`: any). `chain`: fused",

@@ -39,7 +39,16 @@ LOWERINGS = (
 
 @dataclass(frozen=True)
 class Forms:
-    """The forms that a graph is written in. Translations find them as ``b.forms``, rewritings get them."""
+    """The forms that a graph is written in. Translations find them as ``b.forms``, rewritings get them. Raises ValueError for words
+    that are none of a form's.
+
+    Examples
+    --------
+    >>> import gluonnx
+    >>> wanted = gluonnx.Forms(keep_graph=True)
+    >>> gluonnx.convert("model", output="model.onnx", inputs={"data": (1, 3)}, forms=wanted).verified
+    True
+    """
 
     keep_graph: bool = False
     """True: nothing is folded or left out, so that each node of the symbol is found again."""

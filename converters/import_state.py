@@ -33,10 +33,11 @@ class ImportedValue:
     now. weight: whether that is a parameter, which training changes, and not a number that belongs to the model's structure.
     dims: the shape with Counts for what is not known, which say what it depends on (symbolic_shapes.py); partial: likewise for
     what is in a small tensor of whole numbers, as an object array. Either is None when nobody has asked or nothing is
-    known. kind: the declared type of what is no tensor. parts: the elements of a sequence that is made within the graph.
+    known. kind: the declared type of what is no tensor. parts: the elements of a sequence that is made within the graph. rows:
+    where a loop has made them, the tensor of which they are the slices along its first axis.
     """
 
-    __slots__ = ("const", "dims", "dtype", "entry", "kind", "name", "partial", "parts", "shape", "weight")
+    __slots__ = ("const", "dims", "dtype", "entry", "kind", "name", "partial", "parts", "rows", "shape", "weight")
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class ImportedValue:
         self.dims: tuple[Any, ...] | None = None
         self.partial: np.ndarray | None = None
         self.parts: tuple[ImportedValue, ...] | None = None
+        self.rows: ImportedValue | None = None
 
     @property
     def rank(self) -> int:

@@ -521,7 +521,7 @@ class Importer:
                 known = ImportedValue(
                     name, value.shape, value.dtype, value.const, value.entry, weight=value.weight, kind=value.kind
                 )
-                known.partial, known.dims, known.parts = value.partial, value.dims, value.parts
+                known.partial, known.dims, known.parts, known.rows = value.partial, value.dims, value.parts, value.rows
                 self.scope[name] = known
 
     def _translate(self, inputs: list[ImportedValue | None], attributes: dict[str, Any], problems: list[str]) -> Any:

@@ -1,6 +1,6 @@
 """Train on several processes, each with its part of the data; rank 0 exports and converts.
 
-    pip install 'gluonnx[mpi]' mpich
+    pip install mpi4py mpich
     mpirun -n 2 python examples/distributed.py
     mpirun -n 8 -hosts a,b python examples/distributed.py --mnist FOLDER --count 60000
 

@@ -299,7 +299,7 @@ class Function:
 
     def __call__(self, *inputs: NDArray) -> Any:
         if self._used:
-            raise MXNetError("Each Function instance can only be called once. Please create another instance.")
+            raise AssertionError("Each Function instance can only be called once. Please create another instance.")
         self._used = True
         with pause(STATE.training):  # unrecorded, in whichever mode it is called
             outputs = self.forward(*inputs)

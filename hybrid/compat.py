@@ -14,6 +14,9 @@ from typing import Any
 from .shown import show
 
 _HERE = __package__ or "hybrid"
+_LOADED_WITH_MXNET = ("ndarray", "symbol", "gluon")
+"""Modules that are in ``sys.modules`` once mxnet is imported: libraries that know several frameworks (einops) look for them there
+before they ask of which one an array is."""
 _RENAMED = {
     ".ndarray.ndarray": ".ndarray",
     ".symbol.symbol": ".symbol",
@@ -54,6 +57,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             setattr(module, name, value if name != "__path__" or value is not None else [])
         if self.package == "mxnet":
             show(fullname, module)
+        if fullname == "mxnet":
+            for name in _LOADED_WITH_MXNET:
+                importlib.import_module(f"mxnet.{name}")
 
 
 def _horovod(fullname: str, finder: _Finder) -> importlib.machinery.ModuleSpec | None:

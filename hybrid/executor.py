@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
@@ -210,6 +211,29 @@ def _fixed_gammas(trained: Sequence[Node]) -> set[str]:
     return {n.inputs[1].node.name for n in fixed if n.inputs[1].node.is_variable}
 
 
+def _allocated(graph: Graph, feeds: Mapping[str, NDArray], *, keep: bool) -> int:
+    """Bytes of the operators' outputs: of all with keep, else the most that later operators still read. Open sizes count for 0."""
+    result = infer(graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
+
+    def size(node: Node) -> int:
+        specs = (result.spec(Entry(node, i)) for i in range(node.num_outputs))
+        return sum(math.prod(s.shape) * np.dtype(s.dtype).itemsize for s in specs if is_known(s.shape))
+
+    operators = [n for n in graph.nodes if n.op is not None]
+    sizes = {id(n): size(n) for n in operators}
+    if keep:
+        return sum(sizes.values())
+    last = {id(e.node): i for i, n in enumerate(operators) for e in n.inputs if e.node.op is not None}
+    last |= {id(e.node): len(operators) for e in graph.outputs if e.node.op is not None}
+    now = most = 0
+    for i, node in enumerate(operators):
+        now += sizes[id(node)]
+        most = max(most, now)
+        done = {id(e.node) for e in node.inputs if last.get(id(e.node)) == i}
+        now -= sum(sizes[d] for d in done)
+    return most
+
+
 def _with_lasting_operators(symbol: Symbol) -> Symbol:
     """The symbol with custom operators of its own, which last as long as it does; the symbol itself where it has none."""
     if not any(n.op is not None and n.op.means(Custom) for n in symbol.graph.nodes):
@@ -318,7 +342,9 @@ class Executor:
         self._op.watch = Watch(lambda name, operator, array: callback(name, array), bool(monitor_all), monitor=True)
 
     def debug_str(self) -> str:
-        """The graph as text, see Symbol.debug_str; memory is planned for each set of shapes, and not shown.
+        """The graph as text, see Symbol.debug_str, and what its operators' outputs take: programs read the third line from the end.
+
+        All of them where gradients are wanted, as backward reads them; else those that are wanted at one time.
 
         Examples
         --------
@@ -328,7 +354,8 @@ class Executor:
         >>> executor.debug_str().splitlines()[4]
         'Op:relu, Name=act'
         """
-        return self._symbol.debug_str()
+        size = _allocated(self._symbol.graph, self._feeds(), keep=bool(self._gradients))
+        return f"{self._symbol.debug_str()}Total {size >> 20} MB allocated\nTotal 0 TempSpace resource requested\n"
 
     def get_optimized_symbol(self) -> Symbol:
         """The symbol that runs: as it was bound, since operators are joined as it runs.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from .context import Context, current_context
 from .core.error import MXNetError
 from .initializer import Uniform
 from .io import DataIter, NDArrayIter
-from .module import Module
-from .module.base_module import Params, call
+from .module import BucketingModule, Module
+from .module.base_module import BaseModule, Params, call
 from .ndarray import NDArray
 from .symbol import Symbol
 
@@ -27,8 +28,9 @@ class FeedForward:
 
     Parameters
     ----------
-    symbol : Symbol
-        Network, whose labels are arguments too.
+    symbol : Symbol or callable
+        Network, whose labels are arguments too; or what gives the one for a bucket_key, of which that for the iterator's
+        default_bucket_key stays once fit has begun.
     ctx : Context, list of Context or None, default None
         Device, or devices that share each batch; None: the current one.
     num_epoch : int or None, default None
@@ -65,7 +67,7 @@ class FeedForward:
 
     def __init__(
         self,
-        symbol: Symbol,
+        symbol: Symbol | Callable[[Any], Symbol],
         ctx: Any = None,
         num_epoch: int | None = None,
         epoch_size: int | None = None,
@@ -83,7 +85,8 @@ class FeedForward:
             DeprecationWarning,
             stacklevel=2,
         )
-        self.symbol = symbol
+        self.sym_gen = None if isinstance(symbol, Symbol) else symbol
+        self.symbol: Any = symbol if isinstance(symbol, Symbol) else None
         self.ctx = [current_context()] if ctx is None else [ctx] if isinstance(ctx, Context) else list(ctx)
         self.num_epoch, self.begin_epoch, self.epoch_size = num_epoch, begin_epoch, epoch_size
         self.optimizer, self.initializer, self.kwargs = optimizer, initializer, dict(kwargs)
@@ -116,7 +119,7 @@ class FeedForward:
         rest = "roll_over" if is_train else "pad"
         return NDArrayIter(data, label, size, shuffle=is_train, last_batch_handle=rest)
 
-    def _bind_module(self, data: Any, is_train: bool, workload: Any = None, fresh: bool = False) -> Module:
+    def _bind_module(self, data: Any, is_train: bool, workload: Any = None, fresh: bool = False) -> BaseModule:
         """A Module for the data, with the parameters that there are; others are initialized when fresh."""
         names = [d[0] for d in data.provide_data]
         arguments = self.symbol.list_arguments()
@@ -133,7 +136,18 @@ class FeedForward:
                     f"parameters {sorted(unknown)} are not in the symbol; allow_extra_params=True passes over them"
                 )
             labels = [d for d in labels if d[0] in label_names]
-        module = Module(self.symbol, names, label_names, context=self.ctx, work_load_list=workload)
+        module: BaseModule
+        if fresh and self.sym_gen is not None:
+            generate = self.sym_gen
+
+            def bucket(key: Any) -> tuple[Symbol, list[str], list[str]]:
+                made = generate(key)
+                taken = made.list_arguments()  # a short one has not all of the inputs
+                return made, [n for n in names if n in taken], [n for n in label_names if n in taken]
+
+            module = BucketingModule(bucket, data.default_bucket_key, context=self.ctx, work_load_list=workload)
+        else:
+            module = Module(self.symbol, names, label_names, context=self.ctx, work_load_list=workload)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # label names that are not bound are meant
             module.bind(data.provide_data, labels, for_training=is_train)
@@ -303,6 +317,8 @@ class FeedForward:
             raise AssertionError("FeedForward: give num_epoch to train")
         logger = logger or logging
         train_data = self._iterator(X, y, is_train=True)
+        if self.sym_gen is not None:
+            self.symbol = self.sym_gen(train_data.default_bucket_key)
         self._want_labels(train_data)
         if isinstance(eval_data, tuple | list) and len(eval_data) == 2:
             arrays = [np.array(v) if isinstance(v, list) else v for v in eval_data]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import Phase, settings
 
 from hybrid import native
@@ -92,6 +93,19 @@ def pytest_collection_finish() -> None:
     if "bridge.runtime" in sys.modules:
         runtime: Any = sys.modules["bridge.runtime"]
         runtime.current = kept(runtime.current)
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """In a process of xdist report what a test says, not also that it was set up and torn down: of what each test costs, it is a
+    fifth to tell the process that counts."""
+    if not hasattr(item.config, "workerinput") or item.config.getoption("xmlpath", None):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in runtestprotocol(item, nextitem=nextitem, log=False):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 def kept(current: Callable[[], Any]) -> Callable[[], Any]:

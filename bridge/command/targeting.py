@@ -9,6 +9,7 @@ import typer
 from ..faces.blocks import Column, Facts, Grid, Line, Page
 from ..paths import BadInput
 from ..printable import clean
+from ..targets import words
 from ..targets.place import Place, how_to_install, place_of, python_of, variable_of, wanted
 from ..targets.profile import PLACES, Profile, newest_releases, profile_of, profiles
 from .options import AsJson
@@ -121,6 +122,7 @@ def _shown(profile: Profile, told: dict[str, Any]) -> Page:
     limits = [f"{o}: {w}" for o, w in _limits(profile)]
     if limits:
         rows.append(("limits", "; ".join(limits)))
+    rows += [("gets wrong", said) for said in words.wrong(profile)]
     refused: dict[str, list[str]] = {}
     for dtype in dict.fromkeys(d for dtypes in profile.dtypes.values() for d in dtypes):
         places = [words for place, words in PLACES.items() if profile.refuses(dtype, place)]
@@ -129,11 +131,11 @@ def _shown(profile: Profile, told: dict[str, Any]) -> Page:
     if refused:
         rows.append(("dtypes it has not", "; ".join(f"{', '.join(d)}{where}" for where, d in refused.items())))
     if profile.static:
-        rows.append(("sizes", "numbers alone, no --dynamic"))
+        rows.append(("sizes", "fixed ones only: no --dynamic"))
     if profile.batch is not None:
         rows.append(("batch", f"{profile.batch} alone"))
     if profile.forms:
-        rows.append(("written with", ", ".join(f"{n}={v}" for n, v in profile.forms.items())))
+        rows.append(("written with", "; ".join(words.forms(profile))))
     if profile.rounding:
         rows.append(
             ("agrees within", f"{profile.rounding:g} of an output's scale, where the rule for float32 is missed")
@@ -153,4 +155,4 @@ def _limits(profile: Profile) -> list[tuple[str, str]]:
         for o, limited in profile.attributes.items()
         for n, values in limited.items()
     ]
-    return found + list(profile.wrong.items())
+    return found

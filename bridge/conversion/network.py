@@ -371,7 +371,14 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
             f"{label}: sizes above {most} fail, in the network as in the file ({reason}); compared at {size} and {sizes[label]}"
         )
     if not notes or _refusal(model, specs, dynamic, sizes):
-        raise first
+        near = {label: size + 1 for label, size in given.items()}
+        if _refusal(model, specs, dynamic, near):
+            raise first
+        note = (
+            f"{listed(sizes)}: {listed(map(str, sizes.values()))} do not go together, in the network as in the file; "
+            f"compared at {listed(map(str, given.values()))} and one more of each"
+        )
+        return OtherSizes(_at(specs, dynamic, near), (note,))
     return OtherSizes(_at(specs, dynamic, sizes), tuple(notes))
 
 

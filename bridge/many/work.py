@@ -183,7 +183,7 @@ def _client(on: str) -> Iterator[Any]:
     try:
         from distributed import Client, LocalCluster  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise BadInput(f"--on {on}: wants Dask; pip install 'gluonnx[many]'") from None
+        raise BadInput(f"--on {on}: wants Dask; pip install distributed") from None
     if count is None:
         try:
             client = Client(on, timeout=10, set_as_default=False)

@@ -496,12 +496,9 @@ def _quantized(wishes: Quantized, held: Model, before: Converted, examples: Exam
         notes=notes_of_calibration(examples) if choice.products else (),
     )
     if not report.quantized:
-        raise TooInexact(
-            report,
-            *(f"{s.node} ({s.operator}): {s.reason}" for s in report.stays),
-            f"no layer is left on integers, with a limit of {wishes.least:g} dB (10 by default): a lower --least leaves some, or "
-            "leave --quantize out for float32, or take --fp16 for it",
-        )
+        left = f"no layer is left on integers: wanted {wishes.least:g} dB of each (--least {wishes.least:g}; by default 10); "
+        left += "a lower one lets more layers be integers, more examples to calibrate on may help"
+        raise TooInexact(report, *(f"{s.node} ({s.operator}): {s.reason}" for s in report.stays), left)
     _refuse_inexact(
         report, "--keep-float NODE lets nodes stay in float32, --calibration percentile or entropy may fit better"
     )

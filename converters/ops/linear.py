@@ -5,7 +5,7 @@ import math
 from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
-from ..registry import exports, imports, one_to_one
+from ..registry import exports, imports
 from .binary import ADD, MULTIPLY
 from .elementwise import holds_floats, is_short
 
@@ -31,10 +31,18 @@ def einsum(b, equation, *arrays):
     return b.Einsum(*arrays, equation=equation)
 
 
+def product(b, lhs, rhs):
+    """MatMul, with a vector on its right as a column: of a transposed array and a vector onnxruntime 1.32 makes a FusedMatMul that
+    gives other numbers, also where it has moved that Transpose there itself."""
+    if rhs.rank != 1 or lhs.rank == 1:
+        return b.MatMul(lhs, rhs)
+    return b.squeeze(b.MatMul(lhs, b.unsqueeze(rhs, [1])), [-1])
+
+
 def contract(b, lhs, rhs, left_axes, right_axes):
     """The sum over pairs of axes, listed for lhs and for rhs: MatMul where that is what it means, else Einsum."""
     if left_axes == [lhs.rank - 1] and rhs.rank <= 2:
-        return b.MatMul(lhs, b.transpose(rhs, [1, 0]) if rhs.rank == 2 and right_axes == [1] else rhs)
+        return b.MatMul(lhs, b.transpose(rhs, [1, 0])) if right_axes == [1] else product(b, lhs, rhs)
     left, right = list(LETTERS[: lhs.rank]), list(LETTERS[lhs.rank : lhs.rank + rhs.rank])
     for i, j in zip(left_axes, right_axes):
         right[j] = left[i]
@@ -66,7 +74,9 @@ def export_batch_dot(b, op, lhs, rhs):
     return b.MatMul(swap_last(b, lhs, op.transpose_a), swap_last(b, rhs, op.transpose_b))
 
 
-one_to_one(_npi_matmul="MatMul")
+@exports("_npi_matmul")
+def export_np_matmul(b, op, lhs, rhs):
+    return product(b, lhs, rhs)
 
 
 @exports("_linalg_gemm", "_linalg_gemm2")

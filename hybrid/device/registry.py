@@ -22,7 +22,7 @@ def _found() -> tuple[tuple[Device, ...], str]:
 
         return tuple(map(cuda.Cuda, range(cuda.count()))), "CuPy finds no GPU"
     except ImportError as error:
-        return (), f"CuPy cannot be imported ({error}); GPUs need the extra gluonnx[cuda]"
+        return (), f"CuPy cannot be imported ({error}); GPUs need it: pip install cupy-cuda12x"
     except Exception as error:  # whatever a driver that does not fit says
         return (), f"CuPy finds no GPU that it can use ({error})"
 

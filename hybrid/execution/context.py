@@ -149,7 +149,7 @@ def gpu(device_id: int = 0) -> Context:
 
 
 def num_gpus() -> int:
-    """Number of GPUs: 0 without CuPy (the extra gluonnx[cuda]) or a driver.
+    """Number of GPUs: 0 without CuPy (``pip install cupy-cuda12x``) or a driver.
 
     Examples
     --------

@@ -1,9 +1,10 @@
-"""Images to and from compressed bytes. The one place that uses Pillow, which is optional: ``pip install gluonnx[image]``."""
+"""Images to and from compressed bytes. The one place that uses Pillow, which is optional: ``pip install pillow``."""
 
 from __future__ import annotations
 
 import functools
 import io
+import logging
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,18 @@ def _pillow() -> Any:
     try:
         from PIL import Image  # type: ignore[import-not-found]
     except ImportError:
-        raise MXNetError("images need the package Pillow: pip install 'gluonnx[image]'") from None
+        raise MXNetError("images need the package Pillow: pip install pillow") from None
+    _quieten()
     return Image
+
+
+@functools.cache
+def _quieten() -> None:
+    """Keep what Pillow says of every part of a file out of the logs of programs that log at DEBUG, as MXNet's examples do. A level
+    that somebody has set stays."""
+    logger = logging.getLogger("PIL")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.INFO)
 
 
 @functools.cache

@@ -86,9 +86,7 @@ class Drawing:
         """Write the drawing to FILENAME.svg, by default NAME.svg; gives the file's name. Raises MXNetError for other formats, which
         Graphviz makes."""
         if format != "svg":
-            raise MXNetError(
-                f"got format {format!r}, wanted svg; other formats need Graphviz: pip install gluonnx[viz]"
-            )
+            raise MXNetError(f"got format {format!r}, wanted svg; other formats need Graphviz: pip install graphviz")
         path = f"{(filename or self.name).removesuffix('.svg')}.svg"
         write(path, self._repr_svg_())
         return path

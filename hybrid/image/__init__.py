@@ -1,6 +1,6 @@
 """Images (``mx.image``): reading, resizing, cutting, augmenting, and iterators over image files.
 
-Reading and writing compressed images needs Pillow (``pip install gluonnx[image]``); all else is NumPy. Pixels are
+Reading and writing compressed images needs Pillow (``pip install pillow``); all else is NumPy. Pixels are
 (height, width, channels), red first, and resized as OpenCV does it, which MXNet uses."""
 
 from . import augment, detection, image, iterator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -104,8 +105,14 @@ class KVStore(KVStoreBase):
             raise AssertionError("pull: wanted arrays in out")
         for name, arrays in _pairs(key, out):
             for array in arrays:
-                if not (ignore_sparse and array.stype != "default"):
-                    self._of(name).copyto(array)
+                if ignore_sparse and array.stype != "default":
+                    warnings.warn(
+                        f"pull leaves out {name}, which is {array.stype}: use row_sparse_pull, or a Module's prepare with "
+                        "sparse_row_id_fn",
+                        stacklevel=2,
+                    )
+                    continue
+                self._of(name).copyto(array)
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """push a value under its key, then pull to out, or over the value. priority: read over.

@@ -341,8 +341,8 @@ def join() -> World:
         from mpi4py import MPI
     except ImportError as error:
         raise MXNetError(
-            "distributed training needs mpi4py and an MPI: pip install 'gluonnx[mpi]', and where the machine has no MPI of its "
-            f"own: pip install mpich; importing mpi4py said: {error}"
+            "distributed training needs mpi4py and an MPI: pip install mpi4py, and where the machine has no MPI of its own "
+            f"pip install mpich; importing mpi4py said: {error}"
         ) from None
     if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
         raise MXNetError(

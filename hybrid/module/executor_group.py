@@ -85,8 +85,6 @@ class DataParallelExecutorGroup:
         self.label_names: list[str] = []
         self.label_axes: list[int] = []
         self._place(data_shapes, label_shapes)
-        # several contexts go by a store, from which rows would have to be asked for one by one
-        stypes = dict.fromkeys(self.arg_names, "default") if len(self.contexts) > 1 else None
         for i, context in enumerate(self.contexts):
             shapes, types = self._shapes(i)
             shared = None if shared_group is None else shared_group.execs[i]
@@ -94,7 +92,6 @@ class DataParallelExecutorGroup:
                 context,
                 grad_req=self.grad_req,
                 type_dict=types,
-                stype_dict=stypes,
                 group2ctx=None if group2ctxs is None else group2ctxs[i],
                 shared_arg_names=[*self.param_names, *self._shared_states(shapes, shared)],
                 shared_exec=shared,

@@ -18,7 +18,7 @@ from ..formats.files import read, write
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
 from ..kvstore.base import choose
-from ..ndarray import NDArray
+from ..ndarray import NDArray, arange
 from ..symbol import Symbol
 from .base_module import DEFAULT, BaseModule, Params, check_described, check_names, descriptions
 from .executor_group import DataParallelExecutorGroup
@@ -257,6 +257,10 @@ class Module(BaseModule):
         held = self._allocate()  # set_params with allow_missing gives them to the contexts alone
         if self._params_dirty:
             self._exec_group.get_params(*held)
+            if self._update_on_kvstore:  # contexts have those rows alone that were fetched for their last batch
+                for name, array in held[0].items():
+                    if array.stype == "row_sparse":
+                        self._kvstore.row_sparse_pull(name, array, row_ids=arange(array.shape[0], dtype="int64"))
             self._params_dirty = False
         return held
 
@@ -585,14 +589,32 @@ class Module(BaseModule):
         self._exec_group.install_monitor(mon)
 
     def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], Any] | None = None) -> None:
-        """Weights are whole on every context, so that there are no rows to fetch before they are used."""
+        """Fetch the rows of row_sparse weights that the batch reads from the store that updates them: ``update`` brings none.
+
+        Raises AssertionError where sparse_row_id_fn gives no dict."""
         self._want("bind")
-        if sparse_row_id_fn is not None and not self._update_on_kvstore:
+        if sparse_row_id_fn is None:
+            return
+        if self._kvstore is None or not self._update_on_kvstore:
             warnings.warn(
                 "Parameters are not updated in the KVStore. No need to call sparse_row_id_fn.",
                 UserWarning,
                 stacklevel=2,
             )
+            return
+        wanted = sparse_row_id_fn(data_batch)
+        if not isinstance(wanted, Mapping):
+            raise AssertionError("Expected dict output from sparse_row_id_fn")
+        group = self._exec_group
+        for name, rows in wanted.items():
+            index = group.param_names.index(name)
+            arrays = group.param_arrays[index]
+            if arrays[0].stype == "row_sparse":
+                self._kvstore.row_sparse_pull(name, arrays, priority=-index, row_ids=rows)
+            else:
+                warnings.warn(
+                    f"{name}.stype is not 'row_sparse'. No need to perform row_sparse_pull.", UserWarning, stacklevel=2
+                )
 
 
 def _groups(group2ctxs: Any, contexts: int) -> list[dict[str, Context] | None]:

@@ -232,7 +232,7 @@ def test_function() -> None:
     z.backward()
     s = 1 / (1 + np.exp(-x.asnumpy()))
     np.testing.assert_allclose(x.grad.asnumpy(), 2 * s * s * (1 - s), rtol=1e-6)
-    with pytest.raises(mx.MXNetError, match="called once"):
+    with pytest.raises(AssertionError, match="called once"):
         own(x)
 
 
@@ -649,7 +649,7 @@ def test_functions_of_several_outputs() -> None:
         y.backward()
         assert swap.seen == [(*seen, np.float32, (2,))]
         assert a.grad.asnumpy().tolist() == [21 * used] * 2 and b.grad.asnumpy().tolist() == [14 * (1 - used)] * 3
-    with pytest.raises(mx.MXNetError, match="can only be called once"):
+    with pytest.raises(AssertionError, match="can only be called once"):
         swap(a, b)
     assert [m.asnumpy().tolist() for m in Swap(1)(a, b)] == [[6, 8, 10], [1, 2]]  # unrecorded
     with autograd.record():

@@ -9,11 +9,10 @@ import traceback
 import unittest
 import warnings
 
-from onnx.backend.test import BackendTest
-
 from bridge.onnx_backend import OnnxBackend
 from tests.backend.again import Again
 from tests.backend.exceptions import markdown
+from tests.backend.kept import classes
 
 
 def main() -> None:
@@ -31,7 +30,7 @@ def main() -> None:
     total: collections.Counter[str] = collections.Counter()
     start = time.perf_counter()
     warnings.simplefilter("ignore")
-    for category, cls in BackendTest(Again if arguments.again else OnnxBackend, __name__).test_cases.items():
+    for category, cls in classes(Again if arguments.again else OnnxBackend, __name__).items():
         for name in unittest.TestLoader().getTestCaseNames(cls):
             if not name.endswith("_cpu") or not re.search(arguments.pattern, name):
                 continue

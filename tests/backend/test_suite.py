@@ -2,16 +2,15 @@
 
 import functools
 import unittest
-import warnings
 from pathlib import Path
 
 import onnx
 import pytest
-from onnx.backend.test import BackendTest
 
 from bridge.onnx_backend import OnnxBackend
 from tests.backend.again import Again
 from tests.backend.exceptions import EXCEPTIONS, RANDOM, markdown, reason
+from tests.backend.kept import classes
 
 OLD = tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 19)
 
@@ -28,12 +27,9 @@ pytestmark = [
 @functools.cache
 def _cases(backend: type[OnnxBackend]) -> dict[str, type[unittest.TestCase]]:
     """The test class by the name of each test that runs on the CPU and needs no download."""
-    with warnings.catch_warnings():  # the suite computes what it expects when it is loaded
-        warnings.simplefilter("ignore")
-        suite = BackendTest(backend, __name__).test_cases
     return {
         name: cls
-        for cls in suite.values()
+        for cls in classes(backend, __name__).values()
         for name in unittest.TestLoader().getTestCaseNames(cls)
         if name.endswith("_cpu")
     }

@@ -287,6 +287,18 @@ print(json.dumps([(d.exit_code, d.output) for d in done]))
 """A program that makes a network with the operator and calls commands, in a process of its own: what a plugin registers stays."""
 
 
+def test_the_network_of_the_page_converts(tmp_path: Path) -> None:
+    page = ROOT / "docs/plugins.md"
+    (tmp_path / "my_ops.py").write_text(next(b for b in blocks(page) if b.name == "file").text)
+    convert = ["-m", "gluonnx", *block(page, "convert").text.splitlines()[0].split()[1:]]
+    for arguments in (["-W", "error", "-c", block(page, "network").text], convert):
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "equivalent: wrote net.onnx" in done.stdout
+
+
 def test_plugins_that_fail(net: Path, tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text("import nothing_of_this_name")
     (tmp_path / "text.txt").write_text("x")

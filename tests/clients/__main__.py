@@ -93,14 +93,19 @@ def raised(figures: list[dict], floors: dict[str, dict[str, int]]) -> dict[str, 
 def document(figures: list[dict]) -> str:
     """The table as Markdown, with what remains beneath."""
     lines = [
-        "# Programs that nobody here wrote",
+        "# Third-party programs",
         "",
-        "Of what works on real MXNet 1.9.1 in the same environment, how much works here: *modules* that import, *numbers* of",
-        "one job on drawn data that agree to 1e-3, *tests* of the client's own that pass.",
+        "Packages and programs that others wrote for MXNet, run with `import mxnet` meaning gluonnx, nothing",
+        "in them changed. Each cell says how much of what works on real MXNet 1.9.1 works here too, in the",
+        "same environment:",
+        "",
+        "- *modules*: how many import;",
+        "- *numbers*: results of one job on random data, such as training a network, that agree to 1e-3;",
+        "- *tests*: how many of the package's own tests pass.",
         "",
         "Written by `python -m tests.clients DIR --document`.",
         "",
-        "| client | version | modules | numbers | tests |",
+        "| program | version | modules | numbers | tests |",
         "|---|---|---|---|---|",
     ]
     for row in figures:

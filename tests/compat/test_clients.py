@@ -30,6 +30,19 @@ with multiprocessing.pool.ThreadPool(1) as pool:
     assert (done.stdout, done.stderr) == ("['1', '2']\n", "")
 
 
+def test_modules_that_libraries_look_for_are_there_once_mxnet_is() -> None:
+    """einops asks sys.modules for mxnet.ndarray before it takes an array for one of MXNet's."""
+    program = """
+import sys
+import hybrid
+hybrid.install_as_mxnet()
+import mxnet
+print([name for name in ("mxnet.gluon", "mxnet.ndarray", "mxnet.symbol") if sys.modules[name] is not getattr(hybrid, name[6:])])
+"""
+    done = python("-c", program)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
 class Holder:
     """Something with a dtype."""
 

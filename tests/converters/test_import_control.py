@@ -427,6 +427,53 @@ def test_sequences_as_states() -> None:
     agree(text, *({"most": np.array(m), "x": X[0]} for m in (1, 3, 0)))
 
 
+COLLECTING = """main (int64 most, float[3, 3] w, float[N, 3] x) => (float[N, M, 3] y, float[P, 3] z, float[N, 3] last) {
+    empty = SequenceEmpty ()
+    axes = Constant <value_ints = [0]> ()
+    last, all, rows = Loop (most, , x, empty, empty) <
+        body = body (int64 i, bool c, float[N, 3] h, seq(float) s, seq(float) r) =>
+            (bool c2, float[N, 3] k, seq(float) t, seq(float) q)
+        {
+            c2 = Identity (c)
+            k = MatMul (h, w)
+            t = SequenceInsert (s, k)
+            one = ReduceSum <keepdims = 1> (k, axes)
+            q = SequenceInsert (r, one)
+        }
+    >
+    y = ConcatFromSequence <axis = 1, new_axis = 1> (all)
+    z = ConcatFromSequence <axis = 0> (rows)
+}"""
+
+
+def test_what_a_loop_collects_has_gradients() -> None:
+    """PyTorch writes a list that a loop appends to, and torch.stack, as a sequence; it is an output of the loop."""
+    w = np.float32([[1, 2, 0], [0, 1, -1], [1, 0, 1]])
+    found = agree(COLLECTING, *({"most": np.array(m), "w": w, "x": x} for m in (1, 3) for x in (X, X[:1])))
+    assert not [n for n in names(found) if "Sequence" in n]
+    dw, dx = derivatives(found, {"most": np.array(2), "w": w, "x": X}, ["w", "x"])
+    ones = np.ones_like(X)
+    # y, z and last of h w and h w w: two of the first, three of the second
+    np.testing.assert_allclose(dx, 2 * ones @ w.T + 3 * ones @ (w @ w).T, rtol=1e-6)
+    np.testing.assert_allclose(dw, 2 * X.T @ ones + 3 * (X.T @ ones @ w.T + (X @ w).T @ ones), rtol=1e-6)
+
+
+def test_what_a_loop_collects_of_several_sizes_stays_a_sequence() -> None:
+    text = """main (int64 most, float[3] x) => (float[N] y) {
+        empty = SequenceEmpty ()
+        begin = Constant <value_ints = [0]> ()
+        all = Loop (most, , empty) <body = body (int64 i, bool c, seq(float) s) => (bool c2, seq(float) t) {
+            c2 = Identity (c)
+            end = Unsqueeze (i, begin)
+            some = Slice (x, begin, end)
+            t = SequenceInsert (s, some)
+        }>
+        y = ConcatFromSequence <axis = 0> (all)
+    }"""
+    found = agree(text, *({"most": np.array(m), "x": X[0]} for m in (2, 3)))
+    assert "_onnx_ConcatFromSequence" in names(found)
+
+
 def test_loops_in_loops() -> None:
     text = """main (int64 most, float[N] x) => (float[N] y, float[A, B, N] all) {
         y, all = Loop (most, , x) <outer = outer (int64 i, bool c, float[N] s) => (bool c2, float[N] t, float[B, N] rows) {
@@ -457,6 +504,24 @@ def test_a_sequence_that_is_written_without_types_is_read_again() -> None:
         z = SequenceAt (y, most)
     }"""
     agree(text, {"s": [X[0], X[1, :1]], "most": np.array(2)}, rtol=1e-6)
+
+
+def test_a_branch_that_does_not_fit_is_why_the_other_is_taken() -> None:
+    """PyTorch's atleast_2d asks for the rank, and makes a row of what is one number."""
+    text = """main (seq(float[?]) s) => (seq(float[?]) y) {
+        y = SequenceMap <body = body (float[?] e) => (float[?] r) {
+            size = Size (e)
+            one = Constant <value_int = 1> ()
+            single = Equal (size, one)
+            r = If (single) <
+                then_branch = yes () => (float[?] p) { to = Constant <value_ints = [1]> () p = Reshape (e, to) },
+                else_branch = no () => (float[?] q) { q = Exp (e) }
+            >
+        }> (s)
+    }"""
+    (found,) = OnnxBackendRep(import_model(parsed(text))).run({"s": [X[0], X[0, :1]]})
+    np.testing.assert_allclose(found[0], np.exp(X[0]), rtol=1e-6)
+    assert found[1].tolist() == [1]
 
 
 def test_condition_of_several_elements_is_refused() -> None:

@@ -23,7 +23,8 @@ def mpirun() -> str | None:
 
 
 needs_mpi = pytest.mark.skipif(
-    importlib.util.find_spec("mpi4py") is None or mpirun() is None, reason="needs mpi4py and mpirun: gluonnx[mpi]"
+    importlib.util.find_spec("mpi4py") is None or mpirun() is None,
+    reason="needs mpi4py and mpirun: pip install mpi4py mpich",
 )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +45,28 @@ def weights(path: Path) -> tuple[list[np.ndarray], dict[str, int]]:
         return [held[k] for k in sorted(held) if k != "told"], json.loads(str(held["told"]))
 
 
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[np.ndarray]]:
+    """The weights that training of a form leads to in one process, which trains once."""
+
+    @functools.cache
+    def trained(form: str) -> list[np.ndarray]:
+        path = tmp_path_factory.mktemp(form) / "alone.npz"
+        succeed(0, "training.py", form, "none", path)
+        return weights(path)[0]
+
+    return trained
+
+
 @pytest.mark.parametrize("form", ["gluon", "module", "sparse"])
 @pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_trains_as_one_process_does(form: str, ranks: int, tmp_path: Path) -> None:
-    succeed(0, "training.py", form, "none", tmp_path / "alone.npz")
+def test_trains_as_one_process_does(
+    form: str, ranks: int, alone: Callable[[str], list[np.ndarray]], tmp_path: Path
+) -> None:
     succeed(ranks, "training.py", form, "dist_sync", tmp_path / "together.npz")
-    alone, _ = weights(tmp_path / "alone.npz")
     together, told = weights(tmp_path / "together.npz")
     assert told["size"] == ranks
-    for one, other in zip(alone, together, strict=True):
+    for one, other in zip(alone(form), together, strict=True):
         np.testing.assert_allclose(other, one, rtol=0, atol=1e-6)
     if (
         form == "sparse"

@@ -87,10 +87,11 @@ def test_blocks_of_a_page_run(name: str, tmp_path: Path) -> None:
     """In a folder of their own, beside the fixtures: what prints nothing that the page shows ends well."""
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     environment = with_command(tmp_path, ROOT)
-    parts = [part for part in blocks(ROOT / "docs" / f"{name}.md") if part.language in ("bash", "python")]
-    assert parts
-    for part in parts:
-        execute(part, tmp_path, environment)
+    parts = [*pairs(blocks(ROOT / "docs" / f"{name}.md"))]
+    assert any(part.language in ("bash", "python") for part, _ in parts)
+    for part, expected in parts:
+        printed = execute(part, tmp_path, environment)
+        assert expected is None or says(expected, printed), f"{part.text}\nshown:\n{expected}\nprinted:\n{printed}"
 
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))

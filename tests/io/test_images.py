@@ -2,6 +2,7 @@
 
 import inspect
 import io
+import logging
 import random
 import struct
 import sys
@@ -382,3 +383,19 @@ def test_gray_images_of_two_axes_are_resized_as_those_of_one_channel(dtype: str)
     for method in (0, 1, 2, 3, 4):
         wide = resample.resize(picture[:, :, None], 9, 4, method)
         np.testing.assert_array_equal(resample.resize(picture, 9, 4, method), wide[:, :, 0], err_msg=str(method))
+
+
+def test_a_program_that_logs_everything_has_no_line_for_each_part_of_a_file(caplog: pytest.LogCaptureFixture) -> None:
+    """Programs for MXNet set the root logger to DEBUG, and read thousands of files. A level that somebody has set stays."""
+    pillow = logging.getLogger("PIL")
+    before = pillow.level
+    try:
+        for given, silent in ((logging.NOTSET, True), (logging.DEBUG, False)):
+            pillow.setLevel(given)
+            images._quieten.cache_clear()
+            caplog.clear()
+            with caplog.at_level(logging.DEBUG):
+                image.imdecode((DATA / "a.png").read_bytes())
+            assert (not caplog.records) == silent
+    finally:
+        pillow.setLevel(before)

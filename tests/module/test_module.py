@@ -775,3 +775,45 @@ def test_a_monitor_shows_numbers_as_they_print(caplog: pytest.LogCaptureFixture)
         f"Batch:       1 {'act_output':30s} 0.1\t",
         f"Batch:       1 {'fc':30s} 3.0\t",
     ]
+
+
+class Lengths(mx.io.DataIter):
+    """Batches of two lengths, each step an input of its own, as MXNet's first recurrent examples have them."""
+
+    default_bucket_key = 3
+    batch_size = 4
+
+    def __init__(self) -> None:
+        super().__init__(4)
+        self.left: list[int] = []
+        self.provide_data, self.provide_label = self.described(3)
+
+    def described(self, length: int) -> tuple[list, list]:
+        return [(f"t{i}", (4, 2)) for i in range(length)], [("softmax_label", (4,))]
+
+    def reset(self) -> None:
+        self.left = [3, 2, 3, 2]
+
+    def next(self) -> mx.io.DataBatch:
+        if not self.left:
+            raise StopIteration
+        length = self.left.pop()
+        x = np.random.RandomState(length).uniform(-1, 1, (length, 4, 2))
+        data, label = self.described(length)
+        y = mx.nd.array(x.sum((0, 2)) > 0)
+        return mx.io.DataBatch([*map(mx.nd.array, x)], [y], 0, None, length, data, label)
+
+
+@pytest.mark.filterwarnings("ignore:.*FeedForward has been deprecated")
+def test_feed_forward_takes_a_symbol_for_each_bucket() -> None:
+    def network(length: int) -> mx.Symbol:
+        weight, bias = mx.sym.var("top_weight"), mx.sym.var("top_bias")
+        steps = [mx.sym.FullyConnected(mx.sym.var(f"t{i}"), weight, bias, num_hidden=2) for i in range(length)]
+        return mx.sym.SoftmaxOutput(mx.sym.add_n(*steps), name="softmax")
+
+    model = mx.model.FeedForward(network, num_epoch=30, learning_rate=0.5, initializer=mx.init.Normal(0.1))
+    assert model.symbol is None and model.sym_gen is network
+    model.fit(Lengths(), eval_data=Lengths(), eval_metric=(found := mx.metric.create("acc")))
+    assert found.get()[1] == 1
+    assert model.symbol.list_arguments() == network(3).list_arguments()
+    assert {n: a.shape for n, a in model.arg_params.items()} == {"top_weight": (2, 2), "top_bias": (2,)}

@@ -152,7 +152,7 @@ def test_a_row_that_no_batch_reads_stays() -> None:
         np.testing.assert_array_equal(before[name].asnumpy()[unread], after[name].asnumpy()[unread])
 
 
-def test_files_and_several_contexts(tmp_path: Path) -> None:
+def test_files(tmp_path: Path) -> None:
     module, _, batches = trained("adam", True, mx.cpu())
     want = module.predict(batches).asnumpy()
     module.save_checkpoint(str(tmp_path / "m"), 1, save_optimizer_states=True)
@@ -165,8 +165,6 @@ def test_files_and_several_contexts(tmp_path: Path) -> None:
     other = mx.mod.Module(machine(), context=mx.cpu())
     other.bind(batches.provide_data, batches.provide_label, for_training=False, shared_module=module)
     np.testing.assert_array_equal(other.predict(batches).asnumpy(), want)
-    both, loss, _ = trained("sgd", False, [mx.cpu(0), mx.cpu(1)])  # dense there, as their parameters go by a store
-    assert {w.stype for w in both.get_params()[0].values()} == {"default"} and np.isfinite(loss)
 
 
 def test_initializers_fill_what_has_rows() -> None:
@@ -178,3 +176,89 @@ def test_initializers_fill_what_has_rows() -> None:
     assert module.get_params()[0]["r"].asnumpy().tolist() == [[3, 3]] * 5
     module.forward(mx.io.DataBatch([mx.nd.array([0, 1, 4])]), is_train=False)
     assert module.get_outputs()[0].asnumpy().tolist() == [[3, 3]] * 3
+
+
+class Rows(mx.io.DataIter):
+    """Four batches of four rows, of twelve columns each of which reads two."""
+
+    r = np.random.RandomState(0)
+    x = np.zeros((16, 12), "float32")
+    for row in x:
+        row[r.choice(12, 2, replace=False)] = r.uniform(0.5, 1, 2)
+    y = r.randint(0, 3, 16).astype("float32")
+    start = r.uniform(-1, 1, (12, 3)).astype("float32")
+    provide_data = (mx.io.DataDesc("data", (4, 12)),)
+    provide_label = (mx.io.DataDesc("softmax_label", (4,)),)
+
+    def __init__(self):
+        super().__init__(4)
+        self.at = 0
+
+    def reset(self) -> None:
+        self.at = 0
+
+    def next(self) -> mx.io.DataBatch:
+        if self.at == 16:
+            raise StopIteration
+        part = slice(self.at, self.at + 4)
+        self.at += 4
+        return mx.io.DataBatch([mx.nd.sparse.csr_matrix(self.x[part])], [mx.nd.array(self.y[part])], pad=0)
+
+
+def by_a_store(contexts: object, optimizer: str, read: object) -> tuple[mx.mod.Module, float]:
+    """A classifier whose weights a store updates; read: gives the rows that a batch reads."""
+    product = sym.dot(var("data", "csr"), var("w", "row_sparse", shape=(12, 3)))
+    net = sym.SoftmaxOutput(sym.broadcast_add(product, var("b", shape=(3,))), name="softmax")
+    module, batches = mx.mod.Module(net, context=contexts), Rows()
+    module.bind(batches.provide_data, batches.provide_label)
+    module.init_params(arg_params={"w": mx.nd.array(Rows.start).tostype("row_sparse"), "b": mx.nd.zeros(3)})
+    settings = {"learning_rate": 0.3, "rescale_grad": 0.25, **({"momentum": 0.9} if optimizer == "sgd" else {})}
+    module.init_optimizer(mx.kv.create("local"), optimizer, settings)
+    for _ in range(2):
+        batches.reset()
+        for batch in batches:
+            module.prepare(batch, read)
+            module.forward_backward(batch)
+            module.update()
+    return module, module.score(batches, "ce", sparse_row_id_fn=read)[0][1]
+
+
+def summed(array: mx.nd.NDArray) -> list[float]:
+    values = array.asnumpy().ravel()
+    return [abs(values).sum(), (values * np.cos(np.arange(len(values)))).sum()]
+
+
+@pytest.mark.filterwarnings("ignore:pull leaves out w")
+@pytest.mark.parametrize("contexts", [mx.cpu(), [mx.cpu(0), mx.cpu(1)]])
+@pytest.mark.parametrize(
+    "optimizer, prepared, loss, sums",
+    [
+        ("sgd", True, 0.99267, (18.19511, 2.8513)),
+        ("adam", True, 0.69538, (22.65215, 1.54938)),
+        ("sgd", False, 1.26377, (18.36394, 2.86171)),
+    ],
+)
+def test_a_store_has_the_weights_and_prepare_fetches_rows(
+    contexts: object, optimizer: str, prepared: bool, loss: float, sums: tuple[float, float], tmp_path: Path
+) -> None:
+    """Without prepare the contexts go on with the weights that they had, in MXNet too."""
+    read = (lambda batch: {"w": batch.data[0].indices}) if prepared else None
+    module, found = by_a_store(contexts, optimizer, read)
+    np.testing.assert_allclose(found, loss, atol=1e-4)
+    weight = module.get_params()[0]["w"]
+    assert weight.stype == "row_sparse"
+    np.testing.assert_allclose(summed(weight), sums, rtol=1e-4)
+    module.save_checkpoint(str(tmp_path / "m"), 1)
+    np.testing.assert_allclose(summed(mx.nd.load(str(tmp_path / "m-0001.params"))["arg:w"]), sums, rtol=1e-4)
+    held = module._exec_group.param_arrays[module._exec_group.param_names.index("w")]
+    rows = {len(array.tostype("row_sparse").indices) for array in held}
+    assert rows == {7 if prepared else 12}  # those of the last batch, or all
+
+
+def test_what_prepare_says() -> None:
+    with pytest.warns(UserWarning, match="pull leaves out w, which is row_sparse"):
+        module, _ = by_a_store(mx.cpu(), "sgd", None)
+    with pytest.warns(UserWarning, match="b.stype is not 'row_sparse'"):
+        module.prepare(Rows().next(), lambda batch: {"b": mx.nd.array([0])})
+    with pytest.raises(AssertionError, match="Expected dict"):
+        module.prepare(Rows().next(), lambda batch: [mx.nd.array([0])])

@@ -381,7 +381,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "c09-lanes-from-zero",
         "hybrid/native/src/kernels/norm/reduce.cc",
-        "std::fill(lanes, lanes + 16, start);",
+        "std::fill(lanes, lanes + 16, Totals::start);",
         "std::fill(lanes, lanes + 16, 0.0);",
         "tests/native/test_norm.py -k test_reductions",
     ),

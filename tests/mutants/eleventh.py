@@ -712,8 +712,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "d08-read-from-begin",
         "hybrid/native/src/kernels/move/index.h",
-        "read(from, i, count, where);",
-        "read(from, begin, count, where);",
+        "read_inside(from, i, count, size, outside, where);",
+        "read_inside(from, begin, count, size, outside, where);",
         "tests/native/test_move.py -k test_embedding_gradients_of_many_columns",
     ),
     (

@@ -37,10 +37,10 @@ ROWS: list[tuple[str, ...]] = [
     (
         "nms topk before sort",
         "hybrid/native/src/kernels/boxes/nms.cc",
-        "    sort_by(rows + score_, width_, order, found);\n    if (topk_ > 0) found = std::min(foun"
-        "d, topk_);\n    Boxes boxes(memor",
+        "    sort_by(rows + score_, width_, order, found, memory);\n    if (topk_ > 0) found = std::mi"
+        "n(found, topk_);\n    Boxes boxes(memor",
         "    if (topk_ > 0) found = std::min(found, topk_);\n    sort_by(rows + score_, width_, orde"
-        "r, found);\n    Boxes boxes(memor",
+        "r, found, memory);\n    Boxes boxes(memor",
         "tests/native/test_kernels.py -k test_applications",
     ),
     (

@@ -39,8 +39,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "one infinity is two",
         "hybrid/native/src/kernels/norm/reduce.h",
-        "infinities(x, result, column) > 1",
-        "infinities(x, result, column) > 0",
+        "infinities(x, result, j) > 1",
+        "infinities(x, result, j) > 0",
         "tests/native/test_norm.py tests/native/test_kernels.py -k norm",
     ),
     (

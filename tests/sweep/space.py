@@ -10,6 +10,7 @@ the other choices; it is asked once all plain ones are made. ABSENT leaves the a
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
@@ -73,6 +74,16 @@ class Space:
     where: Callable[[Choices], bool] = lambda _: True
     most: int = MOST
 
+    @functools.cached_property
+    def keys(self) -> dict[str, Sequence[int]]:
+        """The keys of ``points()`` and the indices of each, for who looks at few of them: arrays take as long as all else."""
+        found: dict[str, Sequence[int]] = {}
+        for indices in _combinations(self):
+            choices = self.choices(indices)
+            if choices is not None:
+                found.setdefault(_key(choices), indices)
+        return found
+
     def points(self) -> Iterator[Point]:
         """The combinations, each once, always in the same order."""
         seen = set()
@@ -87,14 +98,13 @@ class Space:
         choices = self.choices(indices)
         if choices is None:
             return None
-        key = " ".join(f"{name}={value!r}" for name, value in choices.items() if value is not ABSENT)
         attrs = {n: str(choices[n]) for n in self.attrs if choices[n] is not ABSENT}
         arrays = []
         for i, make in enumerate(self.inputs(choices)):
             seed = zlib.crc32(f"{self.operator}/{i}".encode())
             arrays.append(np.asarray(make(np.random.RandomState(seed))))
         numpy_like = self.operator.startswith("_np") or bool(choices.np_shape)
-        return Point(self.operator, key, attrs, tuple(arrays), numpy_like, tuple(indices))
+        return Point(self.operator, _key(choices), attrs, tuple(arrays), numpy_like, tuple(indices))
 
     def choices(self, indices: Sequence[int]) -> Choices | None:
         """The values that indices stand for; None where they mean nothing together."""
@@ -130,6 +140,10 @@ def family(name: str) -> None:
     global _family
     _family = name
     SPACES[name] = {}
+
+
+def _key(choices: Choices) -> str:
+    return " ".join(f"{name}={value!r}" for name, value in choices.items() if value is not ABSENT)
 
 
 def _combinations(space: Space) -> Iterator[Sequence[int]]:

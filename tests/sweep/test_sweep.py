@@ -4,7 +4,7 @@ them in the slow run, at one opset each."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -45,23 +45,27 @@ def test_chosen(family: str) -> None:
     assert not faults(judge(family, point, (converters.default_opset(),)) for point in points if point)
 
 
-def named(point: Point) -> str:
-    return f"{point.operator} {point.key}"
+def looked_at(space: Space) -> Iterator[Point]:
+    """One combination in SHARE."""
+    for key in shares.some(space.keys, f"{space.operator} {{}}".format, SHARE):
+        point = space.at(space.keys[key])
+        assert point is not None
+        yield point
 
 
 @pytest.mark.slow
 @every
 def test_all(family: str, several: list[Space]) -> None:
     """Of each space one combination in SHARE, at one of the opsets."""
-    points = (point for space in several for point in shares.some(space.points(), named, SHARE))
-    assert not faults(judge(family, point, shares.one(OPSETS, named(point))) for point in points)
+    points = (point for space in several for point in looked_at(space))
+    assert not faults(judge(family, p, shares.one(OPSETS, f"{p.operator} {p.key}")) for p in points)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", spaces.FAMILIES)
 def test_record_is_of_these_spaces(family: str) -> None:
     declared = {
-        operator: {point.key for space in several for point in space.points()}
+        operator: {key for space in several for key in space.keys}
         for operator, several in spaces.load()[family].items()
     }
     assert {operator: rows.keys() for operator, rows in recorded(family).items()} == declared

@@ -293,7 +293,16 @@ def test_a_monitor_sees_every_output_and_with_all_the_inputs_too() -> None:
         made = [("product_output", y), ("minus_output", (-X * W).tolist())]
         assert seen == ([*inputs, made[0], ("minus_input0", y), made[1]] if everything else made)
     assert executor.get_optimized_symbol() is net or executor.get_optimized_symbol().tojson() == net.tojson()
-    assert executor.debug_str() == net.debug_str()
+
+
+def test_what_is_allocated_is_told_where_programs_read_it() -> None:
+    """memonger, and MXNet's example of what memory costs, read ``debug_str().split("\\n")[-3].split()[1]``."""
+    net = sym.var("x")
+    for _ in range(4):
+        net = sym.relu(net)
+    text = {req: net.simple_bind(mx.cpu(), grad_req=req, x=(1024, 2048)).debug_str() for req in ("write", "null")}
+    assert [int(t.split("\n")[-3].split()[1]) for t in text.values()] == [32, 16]
+    assert text["null"].startswith(net.debug_str()) and text["null"].splitlines()[-2] == "Total 16 MB allocated"
 
 
 def test_states_are_bound_by_list_and_by_name() -> None:

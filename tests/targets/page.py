@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bridge.targets import words
 from bridge.targets.deployed import AGREES, CRASHED, DIFFERS, LATE, REFUSED
 from bridge.targets.profile import Profile
 
@@ -21,18 +23,22 @@ SAID = 160
 
 HEAD = """# Deployment targets
 
-`gluonnx convert MODEL --target NAME` writes a file that the target supports, lists the nodes that it does not support, and, if the
-target is installed, runs the file there and compares the outputs. The result is stored in the file's metadata
-(`gluonnx.target.NAME`). `--target` may be repeated: the file then has to work on all of them. `gluonnx targets` lists the targets,
-`gluonnx targets NAME` shows one, and `gluonnx verify FILE.onnx --target all` tries a file on all.
+`gluonnx convert MODEL --target NAME` writes a file that the target supports, or names the nodes
+that it does not support. If the target is installed, it also runs the file there and compares the
+outputs. `--target` may be repeated: the file then has to work on all of them. `gluonnx targets`
+lists the targets, `gluonnx targets NAME` shows one, and `gluonnx verify FILE.onnx --target all`
+tries a file on all.
+
+**OpenCV, ncnn, Core ML and TensorFlow Lite take fixed sizes only**: with them `--dynamic` is an
+error. Give the batch and the sizes that you will run.
 
 This page is written by `python -m tests.targets`.
 
 ## In which Python
 
-By default a target has to be installed in the Python that runs gluonnx. Some need other versions of NumPy (OpenCV 4.6 needs NumPy
-1), and two releases of one package cannot be installed together. So a target may have a Python of its own, with only that package
-and NumPy:
+By default a target has to be installed in the Python that runs gluonnx. Some need other versions of
+NumPy (OpenCV 4.6 needs NumPy 1), and two releases of one package cannot be installed together. So a
+target may have a Python of its own, with only that package and NumPy:
 
 ```
 # the name in capitals, _ for all other characters
@@ -47,22 +53,30 @@ or, in the gluonnx.toml of the current folder,
 openvino-2023 = "/opt/openvino2023/bin/python"
 ```
 
-Each run is a separate process with one thread and a time limit, so that a crash of an engine does not end gluonnx.
+Each run is a separate process with one thread and a time limit, so that a crash of an engine does
+not end gluonnx.
 
-## Verdicts
+## Words
+
+- A *profile* is what gluonnx knows of a target without running it: which operators it lacks, and
+  what it gets wrong. All nodes are checked against it before a file is written. What the target
+  lacks is listed (exit status 2), with a command that converts the graph up to there if there is
+  one.
+- *Opsets* are the versions of ONNX's operators that it reads, *IR* the newest version of ONNX's
+  file format.
+- The result of a run is one of these. It is stored in the file's metadata
+  (`gluonnx.target.NAME`).
 
 | verdict | meaning |
 |---|---|
 | agrees | run there on random (or given) inputs: the outputs equal those of gluonnx's engine by the rule of `gluonnx verify` |
 | differs | other numbers: `convert` writes nothing, exit status 1 |
 | refused, crashed, too late | with the target's own message; `convert` writes nothing, exit status 3 |
-| fits, does not fit | not run here; the nodes were checked against the target's profile. If nothing ran, `verify` exits with 4 |
+| fits, does not fit | not run here; the nodes were checked against the profile. If nothing ran, `verify` exits with 4 |
 
-If rounding is in doubt, float64 decides. If a profile says `agrees within`, the target's arithmetic may be less exact (Winograd,
-lookup tables): outputs also agree within that share of their largest number.
-
-Before a file is written, all nodes are checked against the profiles. What a target lacks is listed by node and operator, with a
-command that converts the graph up to there if there is one (exit status 2).
+If rounding is in doubt, float64 decides. Where the page says that a target *agrees within* a share,
+its arithmetic is less exact (Winograd, lookup tables): outputs also agree within that share of
+their largest number.
 """
 
 
@@ -87,11 +101,14 @@ def page(
 
 
 def _targets(profiles: Mapping[str, Profile]) -> str:
-    rows = ["## Targets", "", "| target | what it is | opsets | IR | run here |", "|---|---|---|---|---|"]
+    rows = ["## Targets", "", "| target | what it is | opsets | IR | sizes | run here |", "|---|---|---|---|---|---|"]
     for p in profiles.values():
         written = "" if p.opset is None else f", written at {p.opset}"
         run = p.install or "no"
-        rows.append(f"| {p.name} | {p.description} | {p.opsets[0]} to {p.opsets[1]}{written} | {p.ir} | {run} |")
+        sizes = "fixed only" if p.static else "any"
+        rows.append(
+            f"| {p.name} | {p.description} | {p.opsets[0]} to {p.opsets[1]}{written} | {p.ir} | {sizes} | {run} |"
+        )
     return "\n".join([*rows, ""])
 
 
@@ -168,35 +185,53 @@ def _rebuilt(cells: Cells, shown: Sequence[str], issue: Sequence[str], zoo: Sequ
 
 
 def _reasons(cells: Cells, shown: Sequence[str], networks: Sequence[str]) -> str:
-    """Reasons of each refusal and difference."""
-    text = ["### Why not", "", "| target | network | verdict | |", "|---|---|---|---|"]
+    """Reasons of refusals and differences, the first of each network, with the networks that have it in common."""
+    text = [
+        "### Why not", "",
+        "The first thing that a network needs and the target lacks; `convert` lists all of them. The profile says so before "
+        "anything is run, unless a verdict stands behind the reason.", "",
+        "| target | reason | networks |", "|---|---|---|",
+    ]  # fmt: skip
     for target in shown:
+        common: dict[str, list[str]] = {}
         for network in networks:
             cell = cells.get((target, network))
             if cell is None or cell["verdict"] == AGREES:
                 continue
             reason = cell.get("reason", "").replace("|", "\\|").replace("`", "'")
             reason = reason if len(reason) <= SAID else reason[:SAID] + " ..."
-            operators = ", ".join(f"{n} {c}" for n, c in cell.get("operators", {}).items())
-            text.append(
-                f"| {target} | {network} | {cell['verdict']} | {operators + ': ' if operators else ''}{reason} |"
+            missing = re.fullmatch(rf"{re.escape(target)} has no (\w+)", reason)
+            if missing:
+                reason = f"no {missing[1]}"
+            common.setdefault(reason if cell["verdict"] == BY_US else f"{reason} ({cell['verdict']})", []).append(
+                network
             )
+        text += [f"| {target} | {reason} | {', '.join(having)} |" for reason, having in common.items()]
     return "\n".join([*text, ""])
 
 
 def _profiles(profiles: Mapping[str, Profile]) -> str:
-    """Quirks and sources of each."""
+    """Facts about each, and their sources; one that several have stands once."""
     text = ["## What is known, and from where", ""]
+    by_source: dict[tuple[str, ...], list[Profile]] = {}
     for p in profiles.values():
-        text.append(f"**{p.name}**: " + "; ".join(p.sources) + ".")
-        notes = [*p.quirks, *(f"{name}: {words}" for name, words in p.wrong.items())]
-        notes = [f"not run here: {p.not_run}", *notes] if p.not_run else notes
-        if p.lacks:
-            notes.append("lacks " + ", ".join(p.lacks))
-        if p.rounding:
-            notes.append(f"agrees within {p.rounding:g} of an output's scale")
-        if p.forms:
-            notes.append("written with " + ", ".join(f"{n}={v}" for n, v in p.forms.items()))
-        text += [f"- {note}" for note in notes]
-        text.append("")
+        by_source.setdefault(p.sources, []).append(p)
+    for sources, having in by_source.items():
+        text += [f"**{', '.join(p.name for p in having)}**: " + "; ".join(sources) + ".", ""]
+        notes = [f"{p.name}: {note}" if len(having) > 1 else note for p in having for note in _notes(p)]
+        text += [*(f"- {note}" for note in notes), *([""] if notes else [])]
     return "\n".join(text)
+
+
+def _notes(p: Profile) -> list[str]:
+    notes = [f"not run here: {p.not_run}"] if p.not_run else []
+    notes += p.quirks
+    if p.wrong:
+        notes.append("gets wrong, or cannot take: " + "; ".join(words.wrong(p)))
+    if p.lacks:
+        notes.append("lacks " + ", ".join(p.lacks))
+    if p.rounding:
+        notes.append(f"agrees within {p.rounding:g} of an output's scale")
+    if p.forms:
+        notes.append("files for it have: " + "; ".join(words.forms(p)))
+    return notes

@@ -3,8 +3,11 @@ issue 17's networks run in OpenCV 4.6."""
 
 import pytest
 
+from bridge.targets import words
 from bridge.targets.deployed import AGREES, DIFFERS
 from bridge.targets.profile import profile_of, profiles
+from bridge.targets.rules import RULES
+from converters.forms import LOWERINGS
 from tests.models.networks import networks
 
 from .__main__ import ISSUE, NETWORKS, PAGE, SHOWN, ZOO, recorded, written
@@ -42,3 +45,10 @@ def test_a_cell_is_of_the_file_that_is_written_today(name: str) -> None:
         if known.get("now", known.get("file")) != now.get("now", now.get("file")) and "file" in known:
             old[target] = now
     assert old == {}, "python -m tests.targets --stale --networks " + name
+
+
+def test_all_that_profiles_know_has_words() -> None:
+    assert set(words.WRONG) == set(RULES) and list(words.LOWERED) == list(LOWERINGS)
+    for profile in profiles().values():
+        assert all(", which " in said for said in words.wrong(profile))
+        assert len(words.forms(profile)) >= len(profile.forms)

@@ -1,5 +1,9 @@
 """Control flow: If, Loop, Scan and SequenceMap with their bodies. A Scan is _foreach where that means the same."""
 
+from collections import Counter
+
+import onnx
+
 from hybrid.core.attrs import declare_dtype
 from hybrid.core.op import REGISTRY, Spec
 from hybrid.core.shapes import UNKNOWN, identical, is_known
@@ -9,7 +13,9 @@ from hybrid.ops.onnx.base import BOOL, INT64, OBJECT
 from hybrid.ops.onnx.control import shared_dtype
 
 from ...error import Unsupported
+from ...import_state import ImportedValue
 from ...onnx_types import declared_spec, element_dtype, element_type, holds_numbers, known_dims, sequence_of, tensor_of
+from ...proto_nodes import reads
 from ...registry import exports, imports
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -115,6 +121,13 @@ def import_loop(g, most=None, condition=None, *states, body):
             f"got a body of {len(body.input)} inputs and {len(body.output)} outputs with {len(states)} states, "
             f"wanted {2 + len(states)} inputs and {1 + len(states)} outputs at least"
         )
+    collected = _collected(g, body, states)
+    found = _with_rows(g, most, condition, states, body, collected) if collected else None
+    return found or _loop(g, most, condition, states, body)
+
+
+def _loop(g, most, condition, states, body):
+    """The Loop of a body, as it stands."""
     kinds = [v.kind if v.dtype == OBJECT else None for v in states]
     found, _ = _read_body(g, body, (Spec((), INT64), Spec((), BOOL)), states, (), kinds)
     given = tuple(n for n, v in (("M", most), ("cond", condition)) if v is not None)
@@ -131,6 +144,64 @@ def import_loop(g, most=None, condition=None, *states, body):
         given=given,
     )
     return _with_types(results, [found], 1)
+
+
+def _collected(g, body, states):
+    """By the number of a state that is an empty sequence, that each step appends one tensor to, and that is joined afterwards, the
+    name of that tensor and the nodes that join: what ONNX also says as an output of the loop, which has a shape and a gradient."""
+    if g.outer is not None:
+        return {}
+    graph = g.shared.file.proto.graph
+    outputs = {o.name for o in graph.output}
+    read = Counter([*(name for node in body.node for name in reads(node)), *(o.name for o in body.output)])
+    found = {}
+    for i, state in enumerate(states):
+        name = g.node.output[i] if i < len(g.node.output) else ""
+        if state.parts != () or not name or name in outputs:
+            continue
+        readers = [n for n in graph.node if name in reads(n)]
+        old, new = body.input[2 + i].name, body.output[1 + i].name
+        added = next((n for n in body.node if n.op_type == "SequenceInsert" and list(n.output) == [new]), None)
+        if added is None or len(added.input) != 2 or added.input[0] != old or not read[old] == read[new] == 1:
+            continue
+        if readers and all(n.op_type == "ConcatFromSequence" for n in readers):
+            found[i] = added.input[1], readers
+    return found
+
+
+def _with_rows(g, most, condition, states, body, collected):
+    """A Loop with outputs in place of states that only collect; None where one of them is joined along an axis on which its
+    tensors may be of several sizes."""
+    shorter = onnx.GraphProto()
+    shorter.CopyFrom(body)
+    for part, first in ((shorter.input, 2), (shorter.output, 1)):
+        for i in sorted(collected, reverse=True):
+            del part[first + i]
+    gone = {body.output[1 + i].name for i in collected}
+    kept = [n for n in body.node if not gone.intersection(n.output)]
+    del shorter.node[:]
+    shorter.node.extend(kept)
+    shorter.output.extend(onnx.ValueInfoProto(name=name) for name, _ in collected.values())
+    results = _loop(g, most, condition, [v for i, v in enumerate(states) if i not in collected], shorter)
+    if not all(_stacks(n, rows.shape) for rows, (_, n) in zip(results[-len(collected) :], collected.values())):
+        return None
+    every = range(len(body.output) - 1)
+    made = dict(zip((*(i for i in every if i not in collected), *collected), results))
+    for i in collected:
+        rows, made[i] = made[i], ImportedValue(g.node.output[i], (), OBJECT, kind=states[i].kind)
+        made[i].rows = rows
+    return [made[i] for i in every]
+
+
+def _stacks(nodes, shape):
+    """True where nodes join slices of a tensor of this shape that are as long as each other."""
+    for node in nodes:
+        attributes = {a.name: a.i for a in node.attribute}
+        axis, new_axis = attributes.get("axis", 0), attributes.get("new_axis", 0)
+        rank = 0 if shape is None else len(shape) - (not new_axis)
+        if shape is None or not -rank <= axis < rank or not (new_axis or shape[1:][axis] is not UNKNOWN):
+            return False
+    return True
 
 
 @imports("Scan", since=9)

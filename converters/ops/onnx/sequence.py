@@ -109,9 +109,21 @@ def import_concat_from_sequence(g, sequence, *, axis, new_axis=0):
             return concat.handler(g, *parts, axis=axis)
         if all(v.rank for v in parts):  # MXNet has no arrays without dimension
             return g.stack(*parts, axis=axis)
+    if sequence.rows is not None:
+        return _joined(g, sequence.rows, axis, new_axis)
     made = g.passthrough(sequence, axis=axis, new_axis=new_axis, elem=element_dtype(sequence.kind))
     made.kind = element_type(sequence.kind)
     return made
+
+
+def _joined(g, rows, axis, new_axis):
+    """Slices of a tensor along its first axis, joined along another, or along one of their own."""
+    rank = rows.rank
+    axis %= rank if new_axis else rank - 1
+    order = list(range(1, rank))
+    order.insert(axis, 0)
+    moved = rows if not axis else g.transpose(rows, axes=tuple(order))
+    return moved if new_axis else g.reshape(moved, shape=(*(0,) * axis, -3, *(0,) * (rank - axis - 2)))
 
 
 @imports("SplitToSequence", since=11)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.attrs import Count, Several
 from ...core.boxed import box
+from ...core.error import MXNetError
 from ...core.memory_budget import afford_step
 from ...core.op import op
 from ...core.shapes import UNKNOWN, identical, merge, merge_all
@@ -62,7 +63,15 @@ class If(ControlFlow):
         return list(zip(*found))
 
     def infer_shape(self, *shapes, subgraphs=()):
-        return [common(a, b) for a, b in self._both(shapes, subgraphs)]
+        found, errors = [], []
+        for body, held in zip(self.those(subgraphs), self.arrange(shapes)):
+            try:
+                found.append(self.results(body(held)[1]))
+            except MXNetError as error:  # sizes that do not fit a branch may be why the other one is taken
+                errors.append(error)
+        if not found:
+            raise errors[0]
+        return [None] * len(found[0]) if errors else [common(a, b) for a, b in zip(*found)]
 
     def infer_type(self, *dtypes, subgraphs=()):
         return [None if a is None or b is None else shared_dtype(a, b) for a, b in self._both(dtypes, subgraphs)]

@@ -7,6 +7,13 @@ namespace gluonnx {
 
 Attrs::Attrs(std::map<std::string, Value> values)
     : values_(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end())) {}
+Attrs::Attrs(std::initializer_list<std::pair<std::string_view, std::vector<std::int64_t>>> tuples,
+             std::initializer_list<std::pair<std::string_view, std::int64_t>> numbers) {
+  for (const auto& [name, tuple] : tuples) values_.emplace(name, tuple);
+  for (const auto& [name, number] : numbers) values_.emplace(name, number);
+}
+Attrs::Attrs(const Attrs&) = default;
+Attrs::~Attrs() = default;
 
 bool Attrs::has(std::string_view name) const {
   const Value* found = find(name);

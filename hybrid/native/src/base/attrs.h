@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -19,6 +20,11 @@ class Attrs {
   using Value = std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::int64_t>>;
 
   explicit Attrs(std::map<std::string, Value> values);
+  // tuples and numbers of an operator that another one is done by
+  Attrs(std::initializer_list<std::pair<std::string_view, std::vector<std::int64_t>>> tuples,
+        std::initializer_list<std::pair<std::string_view, std::int64_t>> numbers);
+  Attrs(const Attrs&);
+  ~Attrs();
 
   bool has(std::string_view name) const;  // present and not None
   std::int64_t integer(std::string_view name) const;

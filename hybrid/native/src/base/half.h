@@ -51,6 +51,7 @@ inline float odd_float(double x) {
 }
 
 // -- many ---------------------------------------------------------------------------------------------------------------------
+// What goes over an array is compiled once in a file, not for each of its calls.
 
 // A register of floats with every number rounded to one of the narrow dtype.
 GX_INLINE Reg rounded_to_float16(Reg v) {
@@ -70,7 +71,7 @@ GX_INLINE Reg rounded_to_bfloat16(Reg v) {
   return v != v ? v : reinterpret_cast<Reg>(near);
 }
 
-inline void widen_halves(DType type, float* __restrict to, const std::uint16_t* __restrict from, std::int64_t n) {
+__attribute__((noinline)) inline void widen_halves(DType type, float* __restrict to, const std::uint16_t* __restrict from, std::int64_t n) {
   std::int64_t i = 0;
   if (type == DType::bf16) {
     for (; i < n; ++i) to[i] = bfloat16_value(from[i]);
@@ -85,7 +86,7 @@ inline void widen_halves(DType type, float* __restrict to, const std::uint16_t* 
 #endif
   for (; i < n; ++i) to[i] = float16_value(from[i]);
 }
-inline void narrow_halves(DType type, std::uint16_t* __restrict to, const float* __restrict from, std::int64_t n) {
+__attribute__((noinline)) inline void narrow_halves(DType type, std::uint16_t* __restrict to, const float* __restrict from, std::int64_t n) {
   std::int64_t i = 0;
   if (type == DType::bf16) {
     for (; i < n; ++i) to[i] = as_bfloat16(from[i]);

@@ -116,7 +116,7 @@ class Fused : public Kernel {
 
  private:
   // `count` rows of so many numbers, as floats: where they lie, or in `room` where they are narrower.
-  gemm::Operand rows(const Run& run, int input, Index at, Index step, Index count, Index width, float* room) const {
+  __attribute__((noinline, noclone)) gemm::Operand rows(const Run& run, int input, Index at, Index step, Index count, Index width, float* room) const {
     const DType type = input == 0 ? p_.type : p_.kept;
     if (!is_half(type)) return {run.input<float>(input) + at, step, false};
     const std::uint16_t* from = run.input<std::uint16_t>(input) + at;
@@ -125,7 +125,7 @@ class Fused : public Kernel {
   }
 
   // Scores of a query, of the keys it sees, as shares (the others of `all` 0). Gives the factor.
-  float share(const Run& run, float* scores, Range all, Index b, Index h, Index i, float* room) const {
+  __attribute__((noinline)) float share(const Run& run, float* scores, Range all, Index b, Index h, Index i, float* room) const {
     const Range own = p_.seen(i);
     const Index begin = std::max(own.begin, all.begin), end = std::max(begin, std::min(own.end, all.end));
     Masks m = p_.masks;
@@ -145,7 +145,7 @@ class Fused : public Kernel {
     return shares(scores + (begin - all.begin), end - begin, m, p_.blind);
   }
 
-  void finish(const Run& run, const float* sums, float factor, Index b, Index h, Index i) const {
+  __attribute__((noinline)) void finish(const Run& run, const float* sums, float factor, Index b, Index h, Index i) const {
     const Index at = p_.result.at(b, h, i), n = p_.sizes.width;
     const bool zero = factor == 0 || !p_.sizes.keys;
     if (is_half(p_.type)) {
@@ -205,7 +205,7 @@ class Fused : public Kernel {
     }
   }
 
-  void pack_keys(const gemm::Operand& transposed, Index count, float* to) const {
+  __attribute__((noinline)) void pack_keys(const gemm::Operand& transposed, Index count, float* to) const {
     const Index depth = p_.sizes.depth;
     for (Index j = 0; j < count; j += 16)
       gemm::pack_panel(transposed, 0, depth, j, std::min<Index>(16, count - j), 16, to + j * depth, 16);

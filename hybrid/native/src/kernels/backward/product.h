@@ -8,7 +8,7 @@ namespace gluonnx::backward {
 class Product : public Kernel {
  public:
   // to_data: from the side of `out` to that of `in`. Operands by number; bias -1: none.
-  Product(const Shape& shape, bool to_data, int images, int weight, int bias, int threads);
+  __attribute__((cold)) Product(const Shape& shape, bool to_data, int images, int weight, int bias, int threads);
   void run(const Run& run) const override;
 
  private:
@@ -33,8 +33,8 @@ class Product : public Kernel {
     Index layer, channel, channels;
   };
   Part part(const Phase& phase, Index slice) const;
-  Phase phase_of(const Three& begin, const Three& every) const;
-  void plan(Phase& phase, int threads);
+  __attribute__((cold)) Phase phase_of(const Three& begin, const Three& every) const;
+  __attribute__((cold)) void plan(Phase& phase, int threads);
   Factor factor(const Phase& phase, const float* weight, Index group, Index row, const Part& part) const;
   void panels(const Phase& phase, const Columns& columns, Index count, const Part& part, const float* from, float* to) const;
   void multiply(const Factor& first, const float* panels, const Columns& results, Index count, Index rows, const float* bias,

@@ -8,7 +8,7 @@ namespace gluonnx::backward {
 class Correlation : public Kernel {
  public:
   // Operands by number: the side of Shape::in and that of Shape::out.
-  Correlation(const Shape& shape, int in, int out, int threads);
+  __attribute__((cold)) Correlation(const Shape& shape, int in, int out, int threads);
   void run(const Run& run) const override;
 
  private:

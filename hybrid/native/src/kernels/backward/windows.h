@@ -30,7 +30,7 @@ struct Shape {
   bool empty() const { return !(batch && channels && filters && volume(in) && volume(out)); }
 
   // Of tensors (N, C, *in) and (N, O, *out) and the operator's attributes; false where data come channels last.
-  bool read(const Attrs& attrs, const Tensor& data, const Tensor& result, bool transposed, DType dtype = DType::f32);
+  __attribute__((cold)) bool read(const Attrs& attrs, const Tensor& data, const Tensor& result, bool transposed, DType dtype = DType::f32);
   // That a tensor holds the weights, in either order.
   void want_weight(const Tensor& weight, DType dtype = DType::f32) const;
 };
@@ -55,7 +55,7 @@ struct Layout {
   bool copied = false;
 
   Layout() = default;
-  Layout(const Three& size, const std::vector<Windows>& readers);  // readers have the same step along the width
+  __attribute__((cold)) Layout(const Three& size, const std::vector<Windows>& readers);  // readers have the same step along the width
 
   Index row() const { return split * width; }
   Index plane() const { return whole[0] * whole[1] * row(); }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cmath>
-#include <sstream>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -12,11 +12,20 @@ namespace gluonnx {
 
 // Attributes that are tuples of floats, which come as one text with spaces between them.
 inline std::vector<float> numbers_of(const Attrs& attrs, const std::string& name) {
-  std::istringstream words(attrs.text(name));
   std::vector<float> found;
-  for (double number; words >> number;) found.push_back(static_cast<float>(number));
+  for (const std::string& word : attrs.words(name)) found.push_back(static_cast<float>(std::strtod(word.c_str(), nullptr)));
   return found;
 }
+
+// Of boxes by number: the best first, ties in order, NaN last.
+struct Better {
+  const float* score;
+  bool operator()(std::int32_t a, std::int32_t b) const {
+    const float p = score[a], q = score[b];
+    if (p != p || q != q) return p == p || (q != q && a < b);
+    return p != q ? p > q : a < b;
+  }
+};
 
 // NumPy's maximum and minimum: NaN wins.
 template <class F>

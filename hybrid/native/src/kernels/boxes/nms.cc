@@ -59,9 +59,10 @@ class Boxes {
   std::int32_t* stays_;
 };
 
-// Numbers of those chosen, the best first; ties stay in order.
-void sort_by(const float* score, std::int64_t stride, std::int32_t* order, std::int64_t count) {
-  std::stable_sort(order, order + count, [&](std::int32_t a, std::int32_t b) { return score[a * stride] > score[b * stride]; });
+// Numbers of those chosen, the best first; ties stay in order. Scores lie `stride` apart; memory: for that of every number.
+void sort_by(const float* score, std::int64_t stride, std::int32_t* order, std::int64_t count, float* memory) {
+  for (std::int64_t i = 0; i < count; ++i) memory[order[i]] = score[order[i] * stride];
+  std::sort(order, order + count, Better{memory});
 }
 
 class BoxNms : public Kernel {
@@ -103,7 +104,7 @@ class BoxNms : public Kernel {
       const float* row = rows + i * width_;
       if (row[score_] > valid_ && !(id_ >= 0 && row[id_] == background_)) order[found++] = static_cast<std::int32_t>(i);
     }
-    sort_by(rows + score_, width_, order, found);
+    sort_by(rows + score_, width_, order, found, memory);
     if (topk_ > 0) found = std::min(found, topk_);
     Boxes boxes(memory, count_);
     for (std::int64_t i = 0; i < found; ++i) {
@@ -192,7 +193,7 @@ class Detection : public Kernel {
     std::copy(rows, rows + 6 * found, out);
     std::fill(out + 6 * found, out + 6 * count_, -1.f);
     if (!sorts_) return;
-    sort_by(rows + 1, 6, order, found);
+    sort_by(rows + 1, 6, order, found, memory);
     const std::int64_t compared = topk_ > 0 ? std::min(found, topk_) : found;
     Boxes boxes(memory, count_);
     for (std::int64_t i = 0; i < compared; ++i) boxes.put(i, rows + 6 * order[i] + 2, true, forced_ ? 0 : rows[6 * order[i]]);

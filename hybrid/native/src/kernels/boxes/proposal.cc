@@ -91,12 +91,7 @@ class Proposal : public Kernel {
           score[i] = -1;
         }
     std::iota(order, order + count_, 0);
-    // the best first, ties in order, NaN last
-    const auto better = [&](std::int32_t a, std::int32_t b) {
-      const float p = score[a], q = score[b];
-      if (p != p || q != q) return p == p || (q != q && a < b);
-      return p != q ? p > q : a < b;
-    };
+    const Better better{score};
     if (compared_ < count_) std::nth_element(order, order + compared_, order + count_, better);
     std::sort(order, order + compared_, better);
     const std::int64_t found = suppress(boxes, order, memory);

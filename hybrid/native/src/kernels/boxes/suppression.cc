@@ -44,12 +44,7 @@ std::int64_t Suppression::choose(const float* given, const float* scores, std::b
       std::int64_t count = 0, chosen = 0;
       for (std::int64_t i = 0; i < boxes; ++i)
         if (!some || score[i] > least) order[count++] = static_cast<std::int32_t>(i);
-      // the best first, ties in order, NaN last
-      std::sort(order, order + count, [&](std::int32_t a, std::int32_t b) {
-        const float p = score[a], q = score[b];
-        if (p != p || q != q) return p == p || (q != q && a < b);
-        return p != q ? p > q : a < b;
-      });
+      std::sort(order, order + count, Better{score});
       for (std::int64_t i = 0; i < count && chosen < most; ++i) {
         const std::int32_t box = order[i];
         float own[5];

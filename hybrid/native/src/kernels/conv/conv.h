@@ -237,9 +237,9 @@ constexpr int MOST_BLOCKS = 1, MOST_PIXELS = 2;
 constexpr int pixels_for(int) { return MOST_PIXELS; }
 #endif
 
-// The microkernel for so many output blocks, rows and pixels; step: elements between input pixels. Null when there is none of
-// these rows and pixels; one row always has all up to widest(blocks, step), which is 0 where there are none of these blocks.
-Micro micro_for(int blocks, int rows, int pixels, Index step);
+// The microkernel for so many output blocks, rows and pixels. Null when there is none of these rows and pixels; one row always has
+// all up to widest(blocks, step), which is 0 where there are none of these blocks; step: elements between input pixels.
+Micro micro_for(int blocks, int rows, int pixels);
 int widest(int blocks, Index step);
 // How many of so many output blocks to compute together over rows of so many pixels.
 int group_for(Index blocks, Index width, Index step);

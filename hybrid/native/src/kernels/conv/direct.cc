@@ -92,7 +92,7 @@ Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out
   const Index depth = shape.group_channels() * shape.kernel_h * shape.kernel_w;
   const Index group_blocks = shape.groups == 1 ? blocks_of(shape.filters) : shape.group_filters() / BLOCK;
   const Index width = plan_rows();
-  const bool tall = height_ > 1 && micro_for(std::min(2, MOST_BLOCKS), 2, static_cast<int>(width), walk_.pixel);
+  const bool tall = height_ > 1 && micro_for(std::min(2, MOST_BLOCKS), 2, static_cast<int>(width));
   group_ = group ? group : tall ? std::min(2, MOST_BLOCKS) : group_for(group_blocks, width, walk_.pixel);
   for (Index g = 0; g < shape.groups; ++g)
     for (Index b = 0; b < group_blocks; b += group_) {
@@ -126,8 +126,8 @@ void Direct::plan_tiles(Index width) {
     const Index from = width * i / count, pixels = width * (i + 1) / count - from;
     Piece piece{from, {}, {}};
     for (int b = 1; b <= group_; ++b) {
-      piece.flat[b - 1] = micro_for(b, 1, static_cast<int>(pixels), walk_.pixel);
-      piece.tall[b - 1] = micro_for(b, 2, static_cast<int>(pixels), walk_.pixel);
+      piece.flat[b - 1] = micro_for(b, 1, static_cast<int>(pixels));
+      piece.tall[b - 1] = micro_for(b, 2, static_cast<int>(pixels));
     }
     pieces_.push_back(piece);
   }

@@ -10,19 +10,46 @@ constexpr Index NEAR = 2048;  // floats of weights that are fetched into the fir
 
 // f(sum, place in memory) for all sums
 template <int BLOCKS, int ROWS, int WIDTH, class F>
-GX_INLINE void each_sum(Block (*sum)[ROWS][WIDTH], F f) {
+GX_INLINE void each_sum(Block (*sum)[BLOCKS][WIDTH], F f) {
 #pragma GCC unroll 4
   for (int b = 0; b < BLOCKS; ++b)
 #pragma GCC unroll 4
     for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 14
-      for (int p = 0; p < WIDTH; ++p) f(sum[b][r][p], ((b * ROWS + r) * WIDTH + p) * BLOCK);
+      for (int p = 0; p < WIDTH; ++p) f(sum[r][b][p], ((b * ROWS + r) * WIDTH + p) * BLOCK);
 }
 
-template <int BLOCKS, int ROWS, int WIDTH, int STEP>
+// How far apart the inputs of neighbouring outputs are, in bytes, once, three and five times. An address is a register and 1, 2, 4 or 8
+// times another one: with these three, and a second place to count from, every pixel is one instruction's operand, whatever the
+// stride is.
+struct Apart {
+  Index one, three, five;
+};
+
+constexpr bool far(int p) { return p == 7 || p == 9 || p == 11 || p == 13; }
+
+// The input of output pixel P; beyond: five pixels from `from`.
+template <int P>
+GX_INLINE float pixel(const float* from, const float* beyond, Apart apart) {
+  constexpr int left = far(P) ? P - 5 : P;
+  const Index bytes = left % 5 == 0 ? apart.five * (left / 5) : left % 3 == 0 ? apart.three * (left / 3) : apart.one * left;
+  return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(far(P) ? beyond : from) + bytes);
+}
+
+template <int BLOCKS, int WIDTH, int... P>
+GX_INLINE void add_products(Block (&sum)[BLOCKS][WIDTH], const Block (&w)[BLOCKS], const float* from, const float* beyond, Apart apart,
+                            std::integer_sequence<int, P...>) {
+  const auto add = [&](int p, float s) GX_LAMBDA {
+#pragma GCC unroll 4
+    for (int b = 0; b < BLOCKS; ++b) sum[b][p] = fma(sum[b][p], w[b], s);
+  };
+  (add(P, pixel<P>(from, beyond, apart)), ...);
+}
+
+template <int BLOCKS, int ROWS, int WIDTH>
 void micro(const Walk& walk, const float* in, const float* weights, const float* bias, const float* residual, float* out,
            Ahead& ahead) {
-  Block sum[BLOCKS][ROWS][WIDTH];
+  Block sum[ROWS][BLOCKS][WIDTH];
   alignas(64) float memory[BLOCKS * ROWS * WIDTH * BLOCK];
   float* sums = memory;              // of the chains before
   asm volatile("" : "+r"(sums));  // else GCC takes it apart into as many vectors, for which there are no registers
@@ -33,7 +60,8 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
   bool begun = false;
   Index room = walk.chain;
   const Index ahead_step = ahead.step;
-  const Index step = STEP ? STEP : walk.pixel;
+  constexpr std::make_integer_sequence<int, WIDTH> PIXELS{};
+  Apart apart{walk.pixel * 4, walk.pixel * 12, walk.pixel * 20};
   for (Index c = 0; c < walk.planes; ++c) {
     const Index count = c + 1 < walk.planes ? walk.inner : walk.last;
     const float* line = in + c * walk.plane;
@@ -49,10 +77,13 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
           room = walk.chain;
         }
         room -= count;
-        const float *from = at, *below = at + walk.down;
-        for (Index i = count; i > 0; --i, ++from, ++below, weights += BLOCKS * BLOCK) {
+        const float *from = at, *beyond = at + 5 * walk.pixel, *below = at + walk.down;
+        for (Index i = count; i > 0; --i, ++from, ++beyond, ++below, weights += BLOCKS * BLOCK) {
           // keeps the loop as it is written: GCC has no registers for what it would move out of it
-          asm volatile("" : "+r"(from), "+r"(weights)::"memory");
+          asm volatile("" : "+r"(from), "+r"(weights), "+r"(apart.one)::"memory");
+          if constexpr (WIDTH > 3) asm volatile("" : "+r"(apart.three));
+          if constexpr (WIDTH > 5) asm volatile("" : "+r"(apart.five));
+          if constexpr (WIDTH > 7) asm volatile("" : "+r"(beyond));
           if constexpr (ROWS > 1) asm volatile("" : "+r"(below));
           Block w[BLOCKS];
 #pragma GCC unroll 4
@@ -62,14 +93,8 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
           }
           __builtin_prefetch(next, 0, 2);
           next += ahead_step;
-#pragma GCC unroll 4
-          for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 14
-            for (int p = 0; p < WIDTH; ++p) {
-              const float s = (r ? below : from)[p * step];
-#pragma GCC unroll 4
-              for (int b = 0; b < BLOCKS; ++b) sum[b][r][p] = fma(sum[b][r][p], w[b], s);
-            }
+          add_products(sum[0], w, from, beyond, apart, PIXELS);
+          if constexpr (ROWS > 1) add_products(sum[1], w, below, below, apart, PIXELS);
         }
       }
     }
@@ -96,51 +121,34 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
     }
 }
 
-template <int BLOCKS, int ROWS, int STEP, int... N>
+template <int BLOCKS, int... N>
 Micro pick(int pixels, std::integer_sequence<int, N...>) {
-  static constexpr Micro kernels[] = {micro<BLOCKS, ROWS, N + 1, STEP>...};
+  static constexpr Micro kernels[] = {micro<BLOCKS, 1, N + 1>...};
   return kernels[pixels - 1];
 }
 
-template <int BLOCKS, int STEP>
-Micro pick_rows(int rows, int pixels) {
-  constexpr int WIDEST = STEP ? pixels_for(BLOCKS) : std::min(MOST_PIXELS, 4);
-  if (rows == 1) return pixels <= WIDEST ? pick<BLOCKS, 1, STEP>(pixels, std::make_integer_sequence<int, WIDEST>{}) : nullptr;
-  if constexpr (MOST_PIXELS == 14 && BLOCKS <= 2 && (STEP == BLOCK || STEP == 2 * BLOCK)) {
-    if (rows == 2 && pixels == 7) return micro<BLOCKS, 2, 7, STEP>;
-  }
-  return nullptr;
-}
-
 template <int BLOCKS>
-Micro pick_step(int rows, int pixels, Index step) {
-  if (step == BLOCK) return pick_rows<BLOCKS, BLOCK>(rows, pixels);
-  if (step == 2 * BLOCK) return pick_rows<BLOCKS, 2 * BLOCK>(rows, pixels);
-  if constexpr (BLOCKS <= 2) {
-    if (step == 1) return pick_rows<BLOCKS, 1>(rows, pixels);
-    if (step == 2) return pick_rows<BLOCKS, 2>(rows, pixels);
-    if (step == 4) return pick_rows<BLOCKS, 4>(rows, pixels);  // the first convolution of AlexNet and its kin
-    return pick_rows<BLOCKS, 0>(rows, pixels);
+Micro pick(int rows, int pixels) {
+  constexpr int WIDEST = pixels_for(BLOCKS);
+  if (rows == 1) return pixels <= WIDEST ? pick<BLOCKS>(pixels, std::make_integer_sequence<int, WIDEST>{}) : nullptr;
+  if constexpr (MOST_PIXELS == 14 && BLOCKS <= 2) {
+    if (rows == 2 && pixels == 7) return micro<BLOCKS, 2, 7>;
   }
   return nullptr;
 }
 
 }  // namespace
 
-Micro micro_for(int blocks, int rows, int pixels, Index step) {
+Micro micro_for(int blocks, int rows, int pixels) {
   if constexpr (MOST_BLOCKS == 4) {
-    if (blocks == 4) return pick_step<4>(rows, pixels, step);
-    if (blocks == 3) return pick_step<3>(rows, pixels, step);
-    if (blocks == 2) return pick_step<2>(rows, pixels, step);
+    if (blocks == 4) return pick<4>(rows, pixels);
+    if (blocks == 3) return pick<3>(rows, pixels);
+    if (blocks == 2) return pick<2>(rows, pixels);
   }
-  return pick_step<1>(rows, pixels, step);
+  return pick<1>(rows, pixels);
 }
 
-int widest(int blocks, Index step) {
-  if (step == BLOCK || step == 2 * BLOCK) return pixels_for(blocks);
-  if (blocks > 2) return 0;
-  return step == 1 || step == 2 || step == 4 ? pixels_for(blocks) : std::min(MOST_PIXELS, 4);
-}
+int widest(int blocks, Index step) { return blocks > 2 && step % BLOCK ? 0 : pixels_for(blocks); }
 
 int group_for(Index blocks, Index width, Index step) {
   // Micro-operations of a step along the channels: products, broadcasts, weights with what fetches them ahead, the loop; no

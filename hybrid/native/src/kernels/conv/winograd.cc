@@ -273,7 +273,7 @@ void Winograd::multiply(const float* weights, const float* spectra, Index count,
     const Index share = size / pieces;
     const float* next = w + size + share * i;
     Ahead ahead{{next, next + share / 4, next + share / 2, next + share / 4 * 3}, share / shape_.channels + 1, 0};
-    micro_for(blocks, 1, static_cast<int>(pixels), BLOCK)(walk, from + at * BLOCK, w, nullptr, nullptr, products + at * BLOCK,
+    micro_for(blocks, 1, static_cast<int>(pixels))(walk, from + at * BLOCK, w, nullptr, nullptr, products + at * BLOCK,
                                                           ahead);
   }
 }

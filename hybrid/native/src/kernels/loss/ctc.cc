@@ -28,10 +28,9 @@ struct Lattice {
   bool possible = false;  // there are steps enough for the label
 };
 
-template <class T>
 class Ctc : public Kernel {
  public:
-  Ctc(const Call& call, bool back) : back_(back), label_(back + 1), labels_(call.in[back + 1].dtype) {
+  Ctc(const Call& call, bool back) : back_(back), label_(back + 1), labels_(call.in[back + 1].dtype), wide_(call.in[back].dtype == DType::f64) {
     const Attrs& attrs = call.attrs;
     const Tensor &data = call.in[back], &label = call.in[label_];
     int next = label_ + 1;
@@ -60,7 +59,8 @@ class Ctc : public Kernel {
     run.ranges(batch_, 1, [&](Index begin, Index end, int) {
       for (Index n = begin; n < end; ++n)
         if (back_) backward(run, n, lattices[n]);
-        else run.output<T>()[n] = static_cast<T>(loss(run, n, lattices[n]));
+        else if (wide_) run.output<double>()[n] = loss(run, n, lattices[n]);
+        else run.output<float>()[n] = static_cast<float>(loss(run, n, lattices[n]));
     });
   }
 
@@ -91,11 +91,13 @@ class Ctc : public Kernel {
 
   // The logarithms of softmax at a step; gives exp of each less the greatest, too.
   void logs(const Run& run, Index n, Index step, double* log, double* share = nullptr) const {
-    const T* x = run.input<T>(back_) + (step * batch_ + n) * classes_;
+    const Index row = (step * batch_ + n) * classes_;
+    if (wide_) std::copy_n(run.input<double>(back_) + row, classes_, log);
+    else std::copy_n(run.input<float>(back_) + row, classes_, log);
     double most = NEVER, sum = 0;
-    for (Index c = 0; c < classes_; ++c) most = x[c] > most || x[c] != x[c] ? static_cast<double>(x[c]) : most;
+    for (Index c = 0; c < classes_; ++c) most = log[c] > most || log[c] != log[c] ? log[c] : most;
     for (Index c = 0; c < classes_; ++c) {
-      log[c] = static_cast<double>(x[c]) - most;
+      log[c] -= most;
       const double power = std::exp(log[c]);
       sum += power;
       if (share) share[c] = power;
@@ -138,13 +140,18 @@ class Ctc : public Kernel {
 
   void backward(const Run& run, Index n, const Lattice& of) const {
     const auto count = static_cast<Index>(of.symbols.size());
-    const double dy = static_cast<double>(run.input<T>(0)[n]);
-    auto row = [&](Index step) { return run.output<T>() + (step * batch_ + n) * classes_; };
-    auto zero = [&](Index step) {
-      for (Index c = 0; c < classes_; ++c) row(step)[c] = static_cast<T>(0 * dy);
+    const double dy = wide_ ? run.input<double>(0)[n] : run.input<float>(0)[n];
+    // dx null: zeros
+    auto put = [&](Index step, const double* dx) {
+      const Index row = (step * batch_ + n) * classes_;
+      for (Index c = 0; c < classes_; ++c) {
+        const double value = (dx ? dx[c] : 0) * dy;
+        if (wide_) run.output<double>()[row + c] = value;
+        else run.output<float>()[row + c] = static_cast<float>(value);
+      }
     };
     if (!of.possible) {
-      for (Index step = 0; step < steps_; ++step) zero(step);
+      for (Index step = 0; step < steps_; ++step) put(step, nullptr);
       return;
     }
     std::vector<double> log(static_cast<std::size_t>(steps_ * classes_)), share(log.size());
@@ -171,12 +178,12 @@ class Ctc : public Kernel {
         }
       }
       if (step >= of.span) {
-        zero(step);
+        put(step, nullptr);
         continue;
       }
       double* dx = &share[step * classes_];
       for (Index s = 0; s < count; ++s) dx[of.symbols[s]] -= std::exp(alphas[step * count + s] + beta[s] - total);
-      for (Index c = 0; c < classes_; ++c) row(step)[c] = static_cast<T>(dx[c] * dy);
+      put(step, dx);
     }
   }
 
@@ -184,14 +191,14 @@ class Ctc : public Kernel {
   int label_, spans_ = -1, sizes_ = -1;
   DType spans_type_ = DType::i64, sizes_type_ = DType::i64;
   Positions labels_;
+  bool wide_;  // float64
   Index steps_, batch_, classes_, most_;
 };
 
 std::unique_ptr<Kernel> ctc(const Call& call, bool back) {
   const DType dtype = call.in[back].dtype;
-  if (dtype == DType::f32) return std::make_unique<Ctc<float>>(call, back);
-  if (dtype == DType::f64) return std::make_unique<Ctc<double>>(call, back);
-  return nullptr;
+  if (dtype != DType::f32 && dtype != DType::f64) return nullptr;
+  return std::make_unique<Ctc>(call, back);
 }
 
 }  // namespace

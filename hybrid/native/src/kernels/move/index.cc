@@ -69,4 +69,21 @@ void Positions::read(const void* from, std::int64_t first, std::int64_t count, s
   copy_of(dtype_)(from, first, count, to);
 }
 
+void Positions::read_inside(const void* from, std::int64_t first, std::int64_t count, std::int64_t size, Outside outside,
+                            std::int64_t* to) const {
+  read(from, first, count, to);
+  for (std::int64_t j = 0; j < count; ++j) to[j] = inside(to[j], size, outside);
+}
+
+bool Positions::all_inside(const void* from, std::int64_t begin, std::int64_t end, std::int64_t size) const {
+  std::int64_t found[128];
+  bool inside = true;
+  for (std::int64_t i = begin; i < end; i += 128) {
+    const std::int64_t count = std::min<std::int64_t>(128, end - i);
+    read(from, i, count, found);
+    for (std::int64_t j = 0; j < count; ++j) inside &= found[j] >= 0 && found[j] < size;
+  }
+  return inside;
+}
+
 }  // namespace gluonnx

@@ -17,16 +17,7 @@ class Positions {
   void read(const void* from, std::int64_t first, std::int64_t count, std::int64_t* to) const;
 
   // Whether positions [begin, end) are inside an axis of `size`
-  bool all_inside(const void* from, std::int64_t begin, std::int64_t end, std::int64_t size) const {
-    std::int64_t found[128];
-    bool inside = true;
-    for (std::int64_t i = begin; i < end; i += 128) {
-      const std::int64_t count = std::min<std::int64_t>(128, end - i);
-      read(from, i, count, found);
-      for (std::int64_t j = 0; j < count; ++j) inside &= found[j] >= 0 && found[j] < size;
-    }
-    return inside;
-  }
+  bool all_inside(const void* from, std::int64_t begin, std::int64_t end, std::int64_t size) const;
 
   // f(number, position) for positions [begin, end), moved inside an axis of `size`; `ahead` is told of those to come
   template <class F, class G>
@@ -36,8 +27,7 @@ class Positions {
     std::int64_t where[many];
     for (std::int64_t i = begin; i < end; i += many) {
       const std::int64_t count = std::min(many, end - i);
-      read(from, i, count, where);
-      for (std::int64_t j = 0; j < count; ++j) where[j] = inside(where[j], size, outside);
+      read_inside(from, i, count, size, outside, where);
       for (std::int64_t j = 0; j < count; ++j) {
         ahead(where[std::min(j + distance, count - 1)]);
         f(i + j, where[j]);
@@ -54,6 +44,8 @@ class Positions {
     const std::int64_t rest = where % size;
     return rest < 0 ? rest + size : rest;
   }
+  // As read, moved inside an axis.
+  void read_inside(const void* from, std::int64_t first, std::int64_t count, std::int64_t size, Outside outside, std::int64_t* to) const;
 
  private:
   DType dtype_;

@@ -66,49 +66,8 @@ GX_INLINE void transpose_tile(const T* from, std::int64_t from_row, T* to, std::
   for (int i = 0; i < n; ++i) std::memcpy(to + i * to_row, &r[i], sizeof r[i]);
 }
 
-// K streams made one, element by element, and one stream K
-template <class T, int K>
-inline void interleave(const T* __restrict from, std::int64_t from_row, T* __restrict to, std::int64_t count) {
-  for (std::int64_t c = 0; c < count; ++c)
-    for (int r = 0; r < K; ++r) to[c * K + r] = from[r * from_row + c];
-}
-template <class T, int K>
-inline void deinterleave(const T* __restrict from, T* __restrict to, std::int64_t to_row, std::int64_t count) {
-  for (std::int64_t r = 0; r < count; ++r)
-    for (int c = 0; c < K; ++c) to[c * to_row + r] = from[r * K + c];
-}
-
-// to[c * to_row + r] = from[r * from_row + c] for r in [0, rows), c in [0, columns)
+// to[c * to_row + r] = from[r * from_row + c] for r in [0, rows), c in [0, columns); compiled for unsigned integers of all sizes
 template <class T>
-inline void transpose_plane(const T* from, std::int64_t from_row, T* to, std::int64_t to_row, std::int64_t rows,
-                            std::int64_t columns) {
-  constexpr std::int64_t n = TILE<T>;
-  if (rows < n || columns < n) {
-    if (rows == 2 && to_row == 2) return interleave<T, 2>(from, from_row, to, columns);
-    if (rows == 3 && to_row == 3) return interleave<T, 3>(from, from_row, to, columns);
-    if (rows == 4 && to_row == 4) return interleave<T, 4>(from, from_row, to, columns);
-    if (columns == 2 && from_row == 2) return deinterleave<T, 2>(from, to, to_row, rows);
-    if (columns == 3 && from_row == 3) return deinterleave<T, 3>(from, to, to_row, rows);
-    if (columns == 4 && from_row == 4) return deinterleave<T, 4>(from, to, to_row, rows);
-    if (rows < columns)
-      for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t c = 0; c < columns; ++c) to[c * to_row + r] = from[r * from_row + c];
-    else
-      for (std::int64_t c = 0; c < columns; ++c)
-        for (std::int64_t r = 0; r < rows; ++r) to[c * to_row + r] = from[r * from_row + c];
-    return;
-  }
-  // Panels bound the lines and pages in flight. The last tile of a direction overlaps the one before it.
-  constexpr std::int64_t panel = 64;
-  for (std::int64_t r0 = 0; r0 < rows; r0 += panel)
-    for (std::int64_t c0 = 0; c0 < columns; c0 += panel) {
-      const std::int64_t r1 = std::min(rows, r0 + panel), c1 = std::min(columns, c0 + panel);
-      for (std::int64_t i = r0; i < r1; i += n)
-        for (std::int64_t j = c0; j < c1; j += n) {
-          const std::int64_t r = std::min(i, rows - n), c = std::min(j, columns - n);
-          transpose_tile(from + r * from_row + c, from_row, to + c * to_row + r, to_row);
-        }
-    }
-}
+void transpose_plane(const T* from, std::int64_t from_row, T* to, std::int64_t to_row, std::int64_t rows, std::int64_t columns);
 
 }  // namespace gluonnx

@@ -10,19 +10,24 @@ struct NanSum {
   bool numbers = false, infinite = false, broken = false;
 };
 
-template <class N>
-struct Nansum {
-  using T = N;
+struct NanSums {
   using A = NanSum;
   using P = NanSum;
   static constexpr NanSum start{}, part_start{};
-  static constexpr int rows = 1024;  // so that errors do not grow with n
 
   // of a, and b behind it
   static NanSum join(const NanSum& a, const NanSum& b) {
     return {a.total + b.total, a.numbers || b.numbers, a.infinite || b.infinite,
             a.broken || b.broken || (a.infinite && b.numbers)};
   }
+};
+
+template <class N>
+struct Nansum : NanSums {
+  using T = N;
+  using Totals = NanSums;
+  static constexpr int rows = 1024;  // so that errors do not grow with n
+
   static NanSum of(N x) { return x != x ? NanSum{} : NanSum{static_cast<double>(x), true, std::isinf(x), false}; }
 
   static NanSum run(const N* x, std::int64_t n) {
@@ -35,7 +40,7 @@ struct Nansum {
     }
     return sum;
   }
-  static void columns(const N* x, std::int64_t width, NanSum* part, NanSum*) {
+  static void columns(const N* __restrict x, std::int64_t width, NanSum* __restrict part, NanSum*) {
     for (std::int64_t j = 0; j < width; ++j) part[j] = join(part[j], of(x[j]));
   }
   static N result(const NanSum& sum) {
@@ -47,11 +52,8 @@ struct Nansum {
 template <class N>
 struct Finite {
   using T = N;
-  using A = double;
-  using P = double;
-  static constexpr double start = 0, part_start = 0;
+  using Totals = Added<double>;
   static constexpr int rows = 1024;
-  static double join(double a, double b) { return a + b; }
   static double of(N x) { return x == x ? static_cast<double>(x) : 0; }
 
   static double run(const N* x, std::int64_t n) {
@@ -68,7 +70,7 @@ struct Finite {
     }
     return total;
   }
-  static void columns(const N* x, std::int64_t width, double* part, double*) {
+  static void columns(const N* __restrict x, std::int64_t width, double* __restrict part, double*) {
     for (std::int64_t j = 0; j < width; ++j) part[j] += of(x[j]);
   }
 };
@@ -77,7 +79,7 @@ template <class N>
 class SumOfNumbers : public Kernel {
  public:
   SumOfNumbers(const Call& call, const std::vector<bool>& reduced)
-      : size_(call.in[0].size()), exact_(call, reduced, Then::nothing), finite_(call, reduced, Then::nothing) {
+      : size_(call.in[0].size()), exact_(call, reduced, WAY<Nansum<N>>), finite_(call, reduced, WAY<Finite<N>>) {
     scratch = std::max(exact_.scratch, finite_.scratch);
     how = finite_.how;
     flops = finite_.flops;
@@ -92,8 +94,7 @@ class SumOfNumbers : public Kernel {
 
  private:
   std::int64_t size_;
-  Reduce<Nansum<N>> exact_;
-  Reduce<Finite<N>> finite_;
+  Reduction exact_, finite_;
 };
 
 }  // namespace

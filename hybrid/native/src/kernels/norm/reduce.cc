@@ -9,28 +9,33 @@ namespace {
 GX_INLINE Reg same(Reg v) { return v; }
 GX_INLINE Reg square(Reg v) { return v * v; }
 
-struct OfFloats {
-  using T = float;
+struct Summed {
   using A = double;
   using P = float;
-};
-
-template <Reg (*F)(Reg)>
-struct Sum : OfFloats {
   static constexpr double start = 0;
   static constexpr float part_start = 0;
   static double join(double a, double b) { return a + b; }
+};
+
+template <Reg (*F)(Reg)>
+struct Sum {
+  using T = float;
+  using Totals = Summed;
   static double run(const float* x, std::int64_t n) {
     return wide_sum_over(n, [&](std::int64_t i, auto k) { return F(get(x + i, k)); });
   }
-  static void columns(const float* x, std::int64_t width, float* part, double*) {
+  static void columns(const float* __restrict x, std::int64_t width, float* __restrict part, double*) {
     each_vector(width, [&](std::int64_t j, auto k) { put(part + j, get(part + j, k) + F(get(x + j, k)), k); });
   }
   static constexpr int rows = 64;  // before part has to be flushed
 };
 
 template <bool MAX>
-struct Extreme : OfFloats {
+struct Extreme {
+  using T = float;
+  using Totals = Extreme;
+  using A = double;
+  using P = float;
   static constexpr double start = MAX ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   static constexpr float part_start = static_cast<float>(start);
   static double join(double a, double b) { return (MAX ? a > b : a < b) || a != a ? a : b; }
@@ -49,27 +54,34 @@ struct Extreme : OfFloats {
     for (int lane = 0; lane < LANES; ++lane) found = join(found, a[lane]);
     return found;
   }
-  static void columns(const float* x, std::int64_t width, float* part, double*) {
+  static void columns(const float* __restrict x, std::int64_t width, float* __restrict part, double*) {
     each_vector(width, [&](std::int64_t j, auto k) { put(part + j, pick(get(part + j, k), get(x + j, k)), k); });
   }
   static constexpr int rows = std::numeric_limits<int>::max();
 };
 
 // Everything in double precision, where squares and products of float32 neither overflow nor vanish.
-template <double (*F)(double, double), bool PRODUCT>
-struct Wide : OfFloats {
-  static constexpr double start = PRODUCT ? 1 : 0;
-  static constexpr float part_start = start;
-  static double join(double a, double b) { return PRODUCT ? a * b : a + b; }
+struct Multiplied {
+  using A = double;
+  using P = float;
+  static constexpr double start = 1;
+  static constexpr float part_start = 1;
+  static double join(double a, double b) { return a * b; }
+};
+
+template <double (*F)(double, double), class TOTALS>
+struct Wide {
+  using T = float;
+  using Totals = TOTALS;
   static double run(const float* x, std::int64_t n) {
     double lanes[16];
-    std::fill(lanes, lanes + 16, start);
+    std::fill(lanes, lanes + 16, Totals::start);
     std::int64_t i = 0;
     for (; i + 16 <= n; i += 16)
       for (int j = 0; j < 16; ++j) lanes[j] = F(lanes[j], x[i + j]);
     for (; i < n; ++i) lanes[0] = F(lanes[0], x[i]);
-    double found = start;
-    for (double lane : lanes) found = join(found, lane);
+    double found = Totals::start;
+    for (double lane : lanes) found = Totals::join(found, lane);
     return found;
   }
   static void columns(const float* x, std::int64_t width, float*, double* total) {
@@ -82,23 +94,22 @@ double add_square(double total, double x) { return total + x * x; }
 double add_size(double total, double x) { return total + std::fabs(x); }
 double multiplied(double total, double x) { return total * x; }
 
-template <class Policy>
-std::unique_ptr<Kernel> reduce(const Call& call, const std::vector<bool>& reduced, Then then = Then::nothing) {
+std::unique_ptr<Kernel> reduce(const Call& call, const Way& way, const std::vector<bool>& reduced, Then then = Then::nothing) {
   want(call.in[0].dtype == DType::f32);
-  return std::make_unique<Reduce<Policy>>(call, reduced, then);
+  return std::make_unique<Reduction>(call, reduced, way, then);
 }
 
 std::unique_ptr<Kernel> reduce(const Call& call, Total total, const std::vector<bool>& reduced, Then then = Then::nothing) {
   if (call.in[0].dtype != DType::f32) return reduce_numbers(call, total, reduced, then);
   switch (total) {
     case Total::sum:
-      return reduce<Sum<same>>(call, reduced, then);
+      return reduce(call, WAY<Sum<same>>, reduced, then);
     case Total::product:
-      return reduce<Wide<multiplied, true>>(call, reduced, then);
+      return reduce(call, WAY<Wide<multiplied, Multiplied>>, reduced, then);
     case Total::largest:
-      return reduce<Extreme<true>>(call, reduced, then);
+      return reduce(call, WAY<Extreme<true>>, reduced, then);
     default:
-      return reduce<Extreme<false>>(call, reduced, then);
+      return reduce(call, WAY<Extreme<false>>, reduced, then);
   }
 }
 
@@ -112,6 +123,7 @@ bool is_plain(const Attrs& attrs) {
 // The logarithm of a sum of exponentials, each of which is taken of a number less the largest before it, where that is finite.
 struct LogSumExp {
   using T = float;
+  using Totals = LogSumExp;
   using P = float;
   struct A {
     double shift, sum;
@@ -208,7 +220,7 @@ std::unique_ptr<Kernel> by_axes(const Call& call, Total total, Then then = Then:
 
 }  // namespace
 
-Reduction::Reduction(const Call& call, const std::vector<bool>& reduced, Then then, std::size_t total) : then_(then) {
+Reduction::Reduction(const Call& call, const std::vector<bool>& reduced, const Way& way, Then then) : way_(way), then_(then) {
   const auto& shape = call.in[0].shape;
   want(call.out[0].dtype == call.in[0].dtype && reduced.size() == shape.size());
   // (size, stride, reduced) of groups of axes
@@ -237,7 +249,7 @@ Reduction::Reduction(const Call& call, const std::vector<bool>& reduced, Then th
   results_ = kept_.count() * (by_columns_ ? pieces_ : 1);
   runs_ = units_.count() * (by_columns_ ? 1 : pieces_);
   parts_ = std::max<std::int64_t>(1, std::min(runs_, runs_ * width_ / PART));
-  if (parts_ > 1) scratch = total * results_ * parts_ * (by_columns_ ? width_ : 1);
+  if (parts_ > 1) scratch = way.total * results_ * parts_ * (by_columns_ ? width_ : 1);
   how = by_columns_ ? "columns" : "runs";
   flops = static_cast<double>(call.in[0].size());
 }
@@ -245,8 +257,72 @@ Reduction::Reduction(const Call& call, const std::vector<bool>& reduced, Then th
 void Reduction::run(const Run& run) const {
   const double cost = 0.15 * static_cast<double>(runs_ * width_ / parts_) + 30;
   run.ranges(results_ * parts_, static_cast<std::int64_t>(20e3 / cost) + 1,
-             [&](std::int64_t begin, std::int64_t end, int) { tasks(run, begin, end); });
+             [&](std::int64_t begin, std::int64_t end, int) { runs_ == 1 && !by_columns_ ? rows(run, begin, end) : tasks(run, begin, end); });
   if (parts_ > 1) join_parts(run);
+}
+
+// Results [begin, end), each made of the next elements.
+void Reduction::rows(const Run& run, std::int64_t begin, std::int64_t end) const {
+  const std::byte* x = run.input<std::byte>(0);
+  std::byte* y = run.output<std::byte>();
+  const auto size = static_cast<std::int64_t>(way_.element);
+  alignas(64) std::byte totals[COLUMNS * MOST_BYTES];
+  for (std::int64_t i = begin; i < end; i += COLUMNS) {
+    const std::int64_t count = std::min(COLUMNS, end - i);
+    way_.begin(totals, nullptr, count);
+    way_.runs(x + i * width_ * size, width_, count, totals);
+    way_.finish(*this, x, i, totals, count, y + i * size);
+  }
+}
+
+// Tasks [begin, end), one for each part of each result.
+void Reduction::tasks(const Run& run, std::int64_t begin, std::int64_t end) const {
+  const std::byte* x = run.input<std::byte>(0);
+  std::byte* y = run.output<std::byte>();
+  alignas(64) std::byte sums[COLUMNS * MOST_BYTES];
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t result = i / parts_, part = i % parts_;
+    const std::int64_t from = runs_ * part / parts_, to = runs_ * (part + 1) / parts_, n = by_columns_ ? columns_of(result) : 1;
+    std::byte* totals = sums;
+    if (parts_ > 1) totals = run.scratch + i * (by_columns_ ? width_ : 1) * static_cast<std::int64_t>(way_.total);
+    if (by_columns_) {
+      columns(x, result, from, to, totals);
+    } else {
+      const std::byte* elements_of_result = x + first(result) * static_cast<std::int64_t>(way_.element);
+      way_.begin(totals, nullptr, 1);
+      for (std::int64_t r = from; r < to; ++r)
+        way_.runs(elements_of_result + offset(r) * static_cast<std::int64_t>(way_.element), elements(r), 1, totals);
+    }
+    if (parts_ == 1) way_.finish(*this, x, result, totals, n, y + place(result) * static_cast<std::int64_t>(way_.element));
+  }
+}
+
+void Reduction::columns(const std::byte* x, std::int64_t result, std::int64_t from, std::int64_t to, void* totals) const {
+  alignas(64) std::byte parts[COLUMNS * MOST_BYTES];
+  const std::int64_t width = columns_of(result);
+  way_.begin(totals, parts, width);
+  x += first(result) * static_cast<std::int64_t>(way_.element);
+  int rows = 0;
+  for (std::int64_t run = from; run < to; ++run) {
+    way_.columns(x + offset(run) * static_cast<std::int64_t>(way_.element), width, parts, totals);
+    if (++rows < way_.rows && run + 1 < to) continue;
+    rows = 0;
+    way_.flush(parts, totals, width);
+  }
+}
+
+// Results of the parts of each.
+void Reduction::join_parts(const Run& run) const {
+  const std::byte* x = run.input<std::byte>(0);
+  std::byte* y = run.output<std::byte>();
+  alignas(64) std::byte totals[COLUMNS * MOST_BYTES];
+  const std::int64_t size = (by_columns_ ? width_ : 1) * static_cast<std::int64_t>(way_.total);
+  for (std::int64_t result = 0; result < results_; ++result) {
+    const std::int64_t n = by_columns_ ? columns_of(result) : 1;
+    way_.begin(totals, nullptr, n);
+    for (std::int64_t part = 0; part < parts_; ++part) way_.join(run.scratch + (result * parts_ + part) * size, totals, n);
+    way_.finish(*this, x, result, totals, n, y + place(result) * static_cast<std::int64_t>(way_.element));
+  }
 }
 
 std::vector<bool> reduced_axes(const Call& call) {
@@ -276,7 +352,7 @@ std::unique_ptr<Kernel> bind_min(const Call& call) {
 std::unique_ptr<Kernel> bind_prod(const Call& call) {
   return is_plain(call.attrs) ? reduce(call, Total::product, reduced_axes(call)) : nullptr;
 }
-std::unique_ptr<Kernel> bind_square_sum(const Call& call) { return reduce<Sum<square>>(call, reduced_axes(call)); }
+std::unique_ptr<Kernel> bind_square_sum(const Call& call) { return reduce(call, WAY<Sum<square>>, reduced_axes(call)); }
 // To the operators of mx.np an axis of () is none of the axes, and what comes of nothing is not what comes of it elsewhere.
 template <Bind bind>
 std::unique_ptr<Kernel> bind_np(const Call& call) {
@@ -304,8 +380,8 @@ std::unique_ptr<Kernel> bind_sum_like(const Call& call) {
 
 std::unique_ptr<Kernel> bind_norm(const Call& call) {
   if (call.attrs.text("out_dtype", "float32") != "float32") return nullptr;
-  if (call.attrs.integer("ord") == 1) return reduce<Wide<add_size, false>>(call, reduced_axes(call));
-  return reduce<Wide<add_square, false>>(call, reduced_axes(call), Then::norm);
+  if (call.attrs.integer("ord") == 1) return reduce(call, WAY<Wide<add_size, Summed>>, reduced_axes(call));
+  return reduce(call, WAY<Wide<add_square, Summed>>, reduced_axes(call), Then::norm);
 }
 
 std::unique_ptr<Kernel> bind_onnx_sum(const Call& call) { return by_axes(call, Total::sum); }
@@ -316,20 +392,20 @@ std::unique_ptr<Kernel> bind_onnx_prod(const Call& call) { return by_axes(call, 
 std::unique_ptr<Kernel> bind_onnx_log_sum(const Call& call) { return by_axes(call, Total::sum, Then::log); }
 std::unique_ptr<Kernel> bind_onnx_l1(const Call& call) {
   if (call.in[0].dtype != DType::f32) return by_axes(call, [&](const auto& reduced) { return reduce_sizes(call, reduced); });
-  return by_axes(call, [&](const auto& reduced) { return reduce<Wide<add_size, false>>(call, reduced); });
+  return by_axes(call, [&](const auto& reduced) { return reduce(call, WAY<Wide<add_size, Summed>>, reduced); });
 }
 std::unique_ptr<Kernel> bind_onnx_l2(const Call& call) {
   if (call.in[0].dtype != DType::f32)
     return by_axes(call, [&](const auto& reduced) { return reduce_squares(call, reduced, true); });
-  return by_axes(call, [&](const auto& reduced) { return reduce<Wide<add_square, false>>(call, reduced, Then::root); });
+  return by_axes(call, [&](const auto& reduced) { return reduce(call, WAY<Wide<add_square, Summed>>, reduced, Then::root); });
 }
 std::unique_ptr<Kernel> bind_onnx_log_sum_exp(const Call& call) {
-  return by_axes(call, [&](const auto& reduced) { return reduce<LogSumExp>(call, reduced); });
+  return by_axes(call, [&](const auto& reduced) { return reduce(call, WAY<LogSumExp>, reduced); });
 }
 std::unique_ptr<Kernel> bind_onnx_sum_square(const Call& call) {
   if (call.in[0].dtype != DType::f32)
     return by_axes(call, [&](const auto& reduced) { return reduce_squares(call, reduced, false); });
-  return by_axes(call, [&](const auto& reduced) { return reduce<Sum<square>>(call, reduced); });
+  return by_axes(call, [&](const auto& reduced) { return reduce(call, WAY<Sum<square>>, reduced); });
 }
 
 }  // namespace gluonnx

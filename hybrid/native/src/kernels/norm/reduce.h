@@ -15,6 +15,8 @@ namespace gluonnx {
 constexpr std::int64_t RUN = 1 << 16;   // a longer run of elements is cut into several
 constexpr std::int64_t PART = 1 << 16;  // elements that a part has about
 
+constexpr std::int64_t MOST_BYTES = 16;  // of a total
+
 // Indices over some axes, and where in memory each is.
 struct Axes {
   std::vector<std::int64_t> sizes, strides;
@@ -34,31 +36,80 @@ struct Axes {
 // What becomes of a total. norm: a root, but NaN of two infinities.
 enum class Then { nothing, divide, root, norm, log };
 
-// What a reduction is to all dtypes: which runs of elements, or columns, each result is made of.
+class Reduction;
+
+// What is done with elements, and with totals of them, whose types only these functions know. Of columns `parts` gather, and go into
+// totals from time to time.
+struct Way {
+  std::size_t element, total;  // bytes of one
+  int rows;                    // that parts may gather
+  void (*begin)(void* totals, void* parts, std::int64_t n);
+  void (*runs)(const void* x, std::int64_t n, std::int64_t count, void* totals);  // each n elements join the next total
+  void (*columns)(const void* x, std::int64_t n, void* parts, void* totals);
+  void (*flush)(void* parts, void* totals, std::int64_t n);
+  void (*join)(const void* more, void* totals, std::int64_t n);
+  void (*finish)(const Reduction&, const void* x, std::int64_t result, const void* totals, std::int64_t n, void* y);
+};
+
 class Reduction : public Kernel {
  public:
+  Reduction(const Call& call, const std::vector<bool>& reduced, const Way& way, Then then = Then::nothing);
+
   void run(const Run& run) const override;
 
- protected:
-  // total: bytes of one
-  Reduction(const Call& call, const std::vector<bool>& reduced, Then then, std::size_t total);
+  // What totals come to: of the elements x those of the given result and of as many columns, or results, behind it.
+  template <class T, class A>
+  void finish(const T* x, std::int64_t result, const A* totals, std::int64_t n, T* y) const {
+    const auto each = [&](auto number) GX_LAMBDA {
+      for (std::int64_t j = 0; j < n; ++j) y[j] = static_cast<T>(number(totals[j], j));
+    };
+    if (then_ == Then::nothing) return each([](A total, std::int64_t) { return total; });
+    if constexpr (std::is_floating_point_v<T>) {
+      const A count = static_cast<A>(count_);
+      if (then_ == Then::divide) return each([=](A total, std::int64_t) { return total / count; });
+      if (then_ == Then::log) return each([](A total, std::int64_t) { return std::log(total); });
+      each([=, this](A total, std::int64_t j) {  // of two infinities NaN, as MXNet, which scales by the largest
+        const bool none = then_ == Then::norm && std::isinf(total) && infinities(x, result, j) > 1;
+        return none ? std::numeric_limits<A>::quiet_NaN() : std::sqrt(total);
+      });
+    } else {  // towards zero, by a count in the same dtype
+      const std::int64_t count = static_cast<T>(count_);
+      each([=](A total, std::int64_t) { return count ? static_cast<std::int64_t>(static_cast<T>(total)) / count : 0; });
+    }
+  }
 
-  // Tasks [begin, end), one for each part of each result; and results of the parts of each, where there are several.
-  virtual void tasks(const Run& run, std::int64_t begin, std::int64_t end) const = 0;
-  virtual void join_parts(const Run& run) const = 0;
+ private:
+  void tasks(const Run& run, std::int64_t begin, std::int64_t end) const;
+  void rows(const Run& run, std::int64_t begin, std::int64_t end) const;
+  void columns(const std::byte* x, std::int64_t result, std::int64_t from, std::int64_t to, void* totals) const;
+  void join_parts(const Run& run) const;
+
+  template <class T>
+  __attribute__((cold)) std::int64_t infinities(const T* x, std::int64_t result, std::int64_t column) const {
+    std::int64_t found = 0;
+    if (!by_columns_) result += column, column = 0;
+    for (std::int64_t run = 0; run < runs_; ++run) {
+      const T* p = x + first(result) + offset(run) + column;
+      for (std::int64_t i = 0; i < (by_columns_ ? 1 : elements(run)); ++i) found += std::isinf(p[i]);
+    }
+    return found;
+  }
 
   // Where in the output a result is, or its columns begin.
   std::int64_t place(std::int64_t result) const {
     return by_columns_ ? result / pieces_ * length_ + result % pieces_ * width_ : result;
   }
   std::int64_t columns_of(std::int64_t result) const { return std::min(width_, length_ - result % pieces_ * width_); }
-  // Where in the input a run, or a row of columns, is.
-  std::int64_t offset(std::int64_t result, std::int64_t run) const {
-    if (by_columns_) return kept_.offset(result / pieces_) + result % pieces_ * width_ + units_.offset(run);
-    return kept_.offset(result) + units_.offset(run / pieces_) + run % pieces_ * width_;
+  // Where in the input the elements of a result begin, and how far behind that a run, or a row of columns, does.
+  std::int64_t first(std::int64_t result) const {
+    return by_columns_ ? kept_.offset(result / pieces_) + result % pieces_ * width_ : kept_.offset(result);
   }
-  std::int64_t elements(std::int64_t run) const { return std::min(width_, length_ - run % pieces_ * width_); }
+  std::int64_t offset(std::int64_t run) const {
+    return by_columns_ || pieces_ == 1 ? units_.offset(run) : units_.offset(run / pieces_) + run % pieces_ * width_;
+  }
+  std::int64_t elements(std::int64_t run) const { return pieces_ == 1 ? width_ : std::min(width_, length_ - run % pieces_ * width_); }
 
+  Way way_;
   Then then_;
   bool by_columns_;              // the last group is kept
   Axes kept_, units_;            // groups before the last, kept and reduced
@@ -69,105 +120,80 @@ class Reduction : public Kernel {
   std::int64_t count_ = 1;       // elements of a result
 };
 
-// A policy has the types of elements (T), of totals (A) and of what columns gather (P); what to begin with, how to join two totals,
-// the total of a run of contiguous elements, and columns: `part` gathers, and goes into `total` and begins anew with flush.
-template <class Policy>
-class Reduce : public Reduction {
-  using T = typename Policy::T;
-  using A = typename Policy::A;
-  using P = typename Policy::P;
+// Functions of a way that know nothing of elements. Totals has the types of totals (A) and of what columns gather (P), what to begin
+// either with, and how to join two totals.
+template <class Totals>
+struct Gathered {
+  using A = typename Totals::A;
+  using P = typename Totals::P;
 
- public:
-  Reduce(const Call& call, const std::vector<bool>& reduced, Then then) : Reduction(call, reduced, then, sizeof(A)) {}
-
- protected:
-  void tasks(const Run& run, std::int64_t begin, std::int64_t end) const override {
-    const T* x = run.input<T>(0);
-    T* y = run.output<T>();
-    A* partial = reinterpret_cast<A*>(run.scratch);
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t result = i / parts_, part = i % parts_;
-      const std::int64_t from = runs_ * part / parts_, to = runs_ * (part + 1) / parts_;
-      if (by_columns_) {
-        columns(x, result, from, to, y, parts_ > 1 ? partial + i * width_ : nullptr);
-        continue;
-      }
-      const A total = element(x, result, from, to);
-      if (parts_ > 1) partial[i] = total;
-      else y[result] = finish(x, result, 0, total);
+  static void begin(void* totals, void* parts, std::int64_t n) {
+    std::fill_n(static_cast<A*>(totals), n, Totals::start);
+    if (parts) std::fill_n(static_cast<P*>(parts), n, Totals::part_start);
+  }
+  static void flush(void* parts, void* totals, std::int64_t n) {
+    A* total = static_cast<A*>(totals);
+    P* part = static_cast<P*>(parts);
+    for (std::int64_t j = 0; j < n; ++j) {
+      total[j] = Totals::join(total[j], part[j]);
+      part[j] = Totals::part_start;
     }
   }
-
-  // a hundredth of the work at most, and in each of fifty reductions: made small
-  __attribute__((cold)) void join_parts(const Run& run) const override {
-    const T* x = run.input<T>(0);
-    T* y = run.output<T>();
-    const A* partial = reinterpret_cast<const A*>(run.scratch);
-    for (std::int64_t result = 0; result < results_; ++result)
-      for (std::int64_t j = 0; j < (by_columns_ ? columns_of(result) : 1); ++j) {
-        A total = Policy::start;
-        for (std::int64_t part = 0; part < parts_; ++part)
-          total = Policy::join(total, partial[(result * parts_ + part) * (by_columns_ ? width_ : 1) + j]);
-        y[place(result) + j] = finish(x, result, j, total);
-      }
-  }
-
- private:
-  A element(const T* x, std::int64_t result, std::int64_t from, std::int64_t to) const {
-    A total = Policy::start;
-    for (std::int64_t run = from; run < to; ++run)
-      total = Policy::join(total, Policy::run(x + offset(result, run), elements(run)));
-    return total;
-  }
-
-  void columns(const T* x, std::int64_t result, std::int64_t from, std::int64_t to, T* y, A* partial) const {
-    alignas(64) P part[COLUMNS];
-    A sums[COLUMNS];
-    A* total = partial ? partial : sums;
-    const std::int64_t width = columns_of(result);
-    std::fill(part, part + width, Policy::part_start);
-    std::fill(total, total + width, Policy::start);
-    int rows = 0;
-    for (std::int64_t run = from; run < to; ++run) {
-      Policy::columns(x + offset(result, run), width, part, total);
-      if (++rows < Policy::rows && run + 1 < to) continue;
-      rows = 0;
-      for (std::int64_t j = 0; j < width; ++j) {
-        total[j] = Policy::join(total[j], part[j]);
-        part[j] = Policy::part_start;
-      }
-    }
-    if (partial) return;
-    for (std::int64_t j = 0; j < width; ++j) y[place(result) + j] = finish(x, result, j, total[j]);
-  }
-
-  T finish(const T* x, std::int64_t result, std::int64_t column, A total) const {
-    if constexpr (requires { Policy::result(total); }) {
-      return Policy::result(total);
-    } else if constexpr (std::is_floating_point_v<T>) {
-      if (then_ == Then::divide) total /= static_cast<A>(count_);
-      if (then_ == Then::log) total = std::log(total);
-      if (then_ == Then::root) total = std::sqrt(total);
-      if (then_ == Then::norm)
-        total = std::isinf(total) && infinities(x, result, column) > 1
-                    ? std::numeric_limits<A>::quiet_NaN()  // as MXNet, which scales by the largest
-                    : std::sqrt(total);
-    } else if (then_ == Then::divide) {  // towards zero, by a count in the same dtype
-      const std::int64_t count = static_cast<T>(count_);
-      return count ? static_cast<T>(static_cast<std::int64_t>(static_cast<T>(total)) / count) : T{0};
-    }
-    if constexpr (!requires { Policy::result(total); }) return static_cast<T>(total);
-  }
-
-  std::int64_t infinities(const T* x, std::int64_t result, std::int64_t column) const {
-    std::int64_t found = 0;
-    for (std::int64_t run = 0; run < runs_; ++run) {
-      const T* p = x + offset(result, run) + column;
-      for (std::int64_t i = 0; i < (by_columns_ ? 1 : elements(run)); ++i) found += std::isinf(p[i]);
-    }
-    return found;
+  __attribute__((cold)) static void join(const void* more, void* totals, std::int64_t n) {
+    for (std::int64_t j = 0; j < n; ++j)
+      static_cast<A*>(totals)[j] = Totals::join(static_cast<A*>(totals)[j], static_cast<const A*>(more)[j]);
   }
 };
+
+// Totals that are added up.
+template <class N>
+struct Added {
+  using A = N;
+  using P = N;
+  static constexpr N start = 0, part_start = 0;
+  static N join(N a, N b) { return a + b; }
+};
+
+template <class T, class A>
+void finish_numbers(const Reduction& r, const void* x, std::int64_t result, const void* totals, std::int64_t n, void* y) {
+  r.finish(static_cast<const T*>(x), result, static_cast<const A*>(totals), n, static_cast<T*>(y));
+}
+
+// A policy has Totals and the type of elements (T), the total of a run of contiguous elements, and what columns do with a row; and
+// the number that a total comes to, if it is another one than `then` says.
+template <class Policy>
+struct Done {
+  using Totals = typename Policy::Totals;
+  using A = typename Totals::A;
+  using P = typename Totals::P;
+  using T = typename Policy::T;
+
+  static void runs(const void* x, std::int64_t n, std::int64_t count, void* totals) {
+    A* total = static_cast<A*>(totals);
+    for (std::int64_t i = 0; i < count; ++i) total[i] = Totals::join(total[i], Policy::run(static_cast<const T*>(x) + i * n, n));
+  }
+  static void columns(const void* x, std::int64_t n, void* parts, void* totals) {
+    Policy::columns(static_cast<const T*>(x), n, static_cast<P*>(parts), static_cast<A*>(totals));
+  }
+  static void finish(const Reduction&, const void*, std::int64_t, const void* totals, std::int64_t n, void* y) {
+    for (std::int64_t j = 0; j < n; ++j) static_cast<T*>(y)[j] = Policy::result(static_cast<const A*>(totals)[j]);
+  }
+};
+
+template <class Policy>
+constexpr Way way_of() {
+  using Totals = typename Policy::Totals;
+  using A = typename Totals::A;
+  using G = Gathered<Totals>;
+  using D = Done<Policy>;
+  static_assert(sizeof(A) <= MOST_BYTES && sizeof(typename Totals::P) <= MOST_BYTES);
+  Way way{sizeof(typename Policy::T), sizeof(A), Policy::rows, G::begin, D::runs, D::columns, G::flush, G::join, {}};
+  if constexpr (requires(A total) { Policy::result(total); }) way.finish = D::finish;
+  else way.finish = finish_numbers<typename Policy::T, A>;
+  return way;
+}
+template <class Policy>
+constexpr Way WAY = way_of<Policy>();
 
 // Which axes go, by the attributes axis and exclude.
 std::vector<bool> reduced_axes(const Call& call);

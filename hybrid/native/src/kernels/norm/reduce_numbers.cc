@@ -9,22 +9,29 @@ namespace {
 template <class N>
 using Wrapping = std::conditional_t<std::is_floating_point_v<N>, N, std::conditional_t<sizeof(N) == 8, std::uint64_t, std::uint32_t>>;
 
-template <class N, bool PRODUCT>
+template <class N>
+struct Factors {
+  using A = N;
+  using P = N;
+  static constexpr N start = 1, part_start = 1;
+  static N join(N a, N b) { return a * b; }
+};
+
+template <class N, template <class> class TOTALS>
 struct Plain {
   using T = N;
   using A = Wrapping<N>;
-  using P = A;
-  static constexpr A start = PRODUCT ? 1 : 0, part_start = start;
-  static A join(A a, A b) { return PRODUCT ? a * b : a + b; }
+  using Totals = TOTALS<A>;
+  static A join(A a, A b) { return Totals::join(a, b); }
 
   // By lanes and in blocks, so that errors do not grow with n.
   static A run(const T* x, std::int64_t n) {
     constexpr std::int64_t BLOCK = 1024, WIDE = 64 / sizeof(A);
-    A total = start;
+    A total = Totals::start;
     for (std::int64_t first = 0; first < n; first += BLOCK) {
       const std::int64_t end = std::min(n, first + BLOCK);
       A lanes[WIDE];
-      std::fill(lanes, lanes + WIDE, start);
+      std::fill(lanes, lanes + WIDE, Totals::start);
       std::int64_t i = first;
       for (; i + WIDE <= end; i += WIDE)
         for (std::int64_t j = 0; j < WIDE; ++j) lanes[j] = join(lanes[j], static_cast<A>(x[i + j]));
@@ -36,7 +43,7 @@ struct Plain {
     return total;
   }
 
-  static void columns(const T* x, std::int64_t width, P* part, A*) {
+  static void columns(const T* __restrict x, std::int64_t width, A* __restrict part, A*) {
     for (std::int64_t j = 0; j < width; ++j) part[j] = join(part[j], static_cast<A>(x[j]));
   }
   static constexpr int rows = 64;
@@ -45,6 +52,7 @@ struct Plain {
 template <class N, bool MAX>
 struct Most {
   using T = N;
+  using Totals = Most;
   using A = N;
   using P = N;
   static constexpr A start = std::is_floating_point_v<N>
@@ -67,7 +75,7 @@ struct Most {
     return found;
   }
 
-  static void columns(const T* x, std::int64_t width, P* part, A*) {
+  static void columns(const T* __restrict x, std::int64_t width, P* __restrict part, A*) {
     for (std::int64_t j = 0; j < width; ++j) part[j] = pick(part[j], x[j]);
   }
   static constexpr int rows = std::numeric_limits<int>::max();
@@ -77,9 +85,18 @@ struct Most {
   static A pick(A a, A b) { return ((MAX ? a > b : a < b) | (a != a)) ? a : b; }
 };
 
-template <class Policy>
-std::unique_ptr<Kernel> make(const Call& call, const std::vector<bool>& reduced, Then then) {
-  return std::make_unique<Reduce<Policy>>(call, reduced, then);
+template <class T>
+const Way& way_to(Total total) {
+  switch (total) {
+    case Total::sum:
+      return WAY<Plain<T, Added>>;
+    case Total::product:
+      return WAY<Plain<T, Factors>>;
+    case Total::largest:
+      return WAY<Most<T, true>>;
+    default:
+      return WAY<Most<T, false>>;
+  }
 }
 
 }  // namespace
@@ -94,21 +111,9 @@ std::unique_ptr<Kernel> reduce_numbers(const Call& call, Total total, const std:
   }
   return by_number(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
     using T = decltype(t);
-    if constexpr (std::is_same_v<T, float>) {
-      return nullptr;
-    } else {
-      if (std::is_integral_v<T> && then != Then::nothing && then != Then::divide) return nullptr;
-      switch (total) {
-        case Total::sum:
-          return make<Plain<T, false>>(call, reduced, then);
-        case Total::product:
-          return make<Plain<T, true>>(call, reduced, then);
-        case Total::largest:
-          return make<Most<T, true>>(call, reduced, then);
-        default:
-          return make<Most<T, false>>(call, reduced, then);
-      }
-    }
+    if constexpr (std::is_same_v<T, float>) return nullptr;
+    else if (std::is_integral_v<T> && then != Then::nothing && then != Then::divide) return nullptr;
+    else return std::make_unique<Reduction>(call, reduced, way_to<T>(total), then);
   });
 }
 

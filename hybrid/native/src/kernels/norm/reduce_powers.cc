@@ -11,10 +11,8 @@ template <class N, Power POWER>
 struct Powers {
   using T = N;
   using A = std::conditional_t<std::is_floating_point_v<N> || POWER == Power::root, double, std::uint64_t>;
-  using P = A;
-  static constexpr A start = 0, part_start = 0;
+  using Totals = Added<A>;
   static constexpr int rows = 1024;  // so that errors do not grow with n
-  static A join(A a, A b) { return a + b; }
 
   static A of(N x) {
     if constexpr (POWER != Power::size) return static_cast<A>(x) * static_cast<A>(x);
@@ -35,7 +33,7 @@ struct Powers {
     }
     return total;
   }
-  static void columns(const N* x, std::int64_t width, P* part, A*) {
+  static void columns(const N* __restrict x, std::int64_t width, A* __restrict part, A*) {
     for (std::int64_t j = 0; j < width; ++j) part[j] += of(x[j]);
   }
   static N result(A total) {
@@ -49,7 +47,7 @@ std::unique_ptr<Kernel> reduce_powers(const Call& call, const std::vector<bool>&
   if (call.in[0].dtype == DType::b1) return nullptr;
   return by_number(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
     if constexpr (std::is_same_v<decltype(t), float>) return nullptr;
-    else return std::make_unique<Reduce<Powers<decltype(t), POWER>>>(call, reduced, Then::nothing);
+    else return std::make_unique<Reduction>(call, reduced, WAY<Powers<decltype(t), POWER>>);
   });
 }
 

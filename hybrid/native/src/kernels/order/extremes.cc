@@ -1,5 +1,4 @@
 // Where the extremes along an axis are: argmax, argmin. NaN is more extreme than any number.
-#include "../../base/numbers.h"
 #include "../../base/lanes.h"
 #include "positions.h"
 
@@ -15,76 +14,94 @@ GX_INLINE bool is_nan(T x) {
   return x != x;
 }
 
+// The bits of a number.
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 8, std::int64_t, std::conditional_t<sizeof(T) == 4, std::int32_t, std::int8_t>>;
+
 // What is searched for: the first of equal ones, or the last.
 struct Wanted {
   Along along;
   PutPosition put;
   bool last;
+  std::int64_t flip = 0;  // the bits by which numbers differ from those whose greatest is where the extreme is
 };
 
 // How numbers of a type are searched.
 struct Searches {
   // the place of the extreme of [begin, end)
-  std::int64_t (*place)(const void* x, std::int64_t begin, std::int64_t end, bool last);
+  std::int64_t (*place)(const Wanted& wanted, const void* x, std::int64_t begin, std::int64_t end);
   // that of the extreme of a row, from the places of those of its parts
-  std::int64_t (*of_parts)(const void* row, const std::int64_t* places, std::int64_t parts, bool last);
+  std::int64_t (*of_parts)(const Wanted& wanted, const void* row, const std::int64_t* places, std::int64_t parts);
   // rows, and strips of columns, [begin, end)
   void (*rows)(const Wanted& wanted, const void* x, void* to, std::int64_t begin, std::int64_t end);
   void (*columns)(const Wanted& wanted, const void* x, void* to, std::int64_t begin, std::int64_t end);
 };
 
-template <class T, bool MAX>
+// The greatest of signed whole numbers; others become such by flipping bits, all of them where the least is wanted. Floats and int64
+// have code of their own for either.
+template <class T, bool MAX = true>
 struct Search {
+  static GX_LAMBDA Bits<T> flip_of(const Wanted& wanted) { return static_cast<Bits<T>>(wanted.flip); }
+  template <class V>
+  static GX_LAMBDA V flipped(V x, Bits<T> flip) {
+    if constexpr (sizeof(T) == 8 || std::is_floating_point_v<T>) return x;
+    else return static_cast<V>(x ^ flip);
+  }
+
   // Whether x takes the place of what was found before it.
   static bool takes(T x, T best) { return (MAX ? x > best : x < best) || (is_nan(x) && !is_nan(best)); }
 
-  static T extreme(const T* x, std::int64_t n) {
-    T best = x[0];
+  static T extreme(const T* x, std::int64_t n, Bits<T> flip) {
+    T best = flipped(x[0], flip);
     std::int64_t i = 0;
     if (n >= 2 * WIDTH<T>) {
-      Vector<T> a = get(x), b = get(x + WIDTH<T>);
+      Vector<T> a = flipped(get(x), flip), b = flipped(get(x + WIDTH<T>), flip);
       auto pick = [](Vector<T> had, Vector<T> got) GX_LAMBDA { return ((MAX ? had > got : had < got) | (had != had)) ? had : got; };
       for (i = 2 * WIDTH<T>; i + 2 * WIDTH<T> <= n; i += 2 * WIDTH<T>) {
-        a = pick(a, get(x + i));
-        b = pick(b, get(x + i + WIDTH<T>));
+        a = pick(a, flipped(get(x + i), flip));
+        b = pick(b, flipped(get(x + i + WIDTH<T>), flip));
       }
       a = pick(a, b);
       for (std::int64_t j = 0; j < WIDTH<T>; ++j)
         if (takes(a[j], best)) best = a[j];
     }
     for (; i < n; ++i)
-      if (takes(x[i], best)) best = x[i];
+      if (const T one = flipped(x[i], flip); takes(one, best)) best = one;
     return best;
   }
 
-  static std::int64_t place(const void* numbers, std::int64_t begin, std::int64_t end, bool last) {
+  __attribute__((noinline))
+  static std::int64_t place(const Wanted& wanted, const void* numbers, std::int64_t begin, std::int64_t end) {
     const T* x = static_cast<const T*>(numbers);
+    const Bits<T> flip = flip_of(wanted);
+    const bool last = wanted.last;
     if (end - begin > 4 * WIDTH<T>) {
       std::int64_t piece = begin;
-      T best = extreme(x + begin, std::min(PIECE, end - begin));
+      T best = extreme(x + begin, std::min(PIECE, end - begin), flip);
       for (std::int64_t i = begin + PIECE; i < end; i += PIECE) {
-        const T found = extreme(x + i, std::min(PIECE, end - i));
+        const T found = extreme(x + i, std::min(PIECE, end - i), flip);
         if (takes(found, best) || (last && !takes(best, found))) best = found, piece = i;
       }
       const std::int64_t stop = std::min(end, piece + PIECE);
       if (is_nan(best)) return search(x, piece, stop, last, [](auto v) GX_LAMBDA { return v != v; });
-      return search(x, piece, stop, last, [best](auto v) GX_LAMBDA { return v == best; });
+      const T wanted_one = flipped(best, flip);
+      return search(x, piece, stop, last, [wanted_one](auto v) GX_LAMBDA { return v == wanted_one; });
     }
     if (last) {  // the first one from behind
       std::int64_t found = end - 1;
       for (std::int64_t i = end - 1; i-- > begin;)
-        if (takes(x[i], x[found])) found = i;
+        if (takes(flipped(x[i], flip), flipped(x[found], flip))) found = i;
       return found;
     }
-    return begin + first(x + begin, end - begin);
+    return begin + first(x + begin, end - begin, flip);
   }
 
   // The first extreme of a few.
-  __attribute__((always_inline)) static std::int64_t first(const T* x, std::int64_t n) {
+  __attribute__((always_inline)) static std::int64_t first(const T* x, std::int64_t n, Bits<T> flip) {
     std::int64_t found = 0;
-    T best = x[0];
+    T best = flipped(x[0], flip);
     for (std::int64_t i = 1; i < n; ++i)
-      if (takes(x[i], best)) best = x[i], found = i;
+      if (takes(flipped(x[i], flip), best)) best = flipped(x[i], flip), found = i;
     return found;
   }
 
@@ -105,27 +122,30 @@ struct Search {
     return begin;
   }
 
-  static std::int64_t of_parts(const void* row, const std::int64_t* places, std::int64_t parts, bool last) {
+  static std::int64_t of_parts(const Wanted& wanted, const void* row, const std::int64_t* places, std::int64_t parts) {
     const T* x = static_cast<const T*>(row);
-    std::int64_t best = last ? parts - 1 : 0;
+    const Bits<T> flip = flip_of(wanted);
+    std::int64_t best = wanted.last ? parts - 1 : 0;
     for (std::int64_t i = 1; i < parts; ++i) {
-      const std::int64_t other = last ? parts - 1 - i : i;
-      if (takes(x[places[other]], x[places[best]])) best = other;
+      const std::int64_t other = wanted.last ? parts - 1 - i : i;
+      if (takes(flipped(x[places[other]], flip), flipped(x[places[best]], flip))) best = other;
     }
     return places[best];
   }
 
   static void rows(const Wanted& wanted, const void* x, void* to, std::int64_t begin, std::int64_t end) {
     const std::int64_t n = wanted.along.size;
+    const Bits<T> flip = flip_of(wanted);
     if (n <= 4 * WIDTH<T> && !wanted.last)
-      for (std::int64_t o = begin; o < end; ++o) wanted.put(to, o, first(static_cast<const T*>(x) + o * n, n));
+      for (std::int64_t o = begin; o < end; ++o) wanted.put(to, o, first(static_cast<const T*>(x) + o * n, n, flip));
     else
-      for (std::int64_t o = begin; o < end; ++o) wanted.put(to, o, place(static_cast<const T*>(x) + o * n, 0, n, wanted.last));
+      for (std::int64_t o = begin; o < end; ++o) wanted.put(to, o, place(wanted, static_cast<const T*>(x) + o * n, 0, n));
   }
 
   static void columns(const Wanted& wanted, const void* x, void* to, std::int64_t begin, std::int64_t end) {
     using Index = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
     const auto [outer, size, inner] = wanted.along;
+    const Bits<T> flip = flip_of(wanted);
     const std::int64_t strips = (inner + STRIP - 1) / STRIP;
     T best[STRIP];
     Index place[STRIP];
@@ -134,13 +154,14 @@ struct Search {
       const T* from = static_cast<const T*>(x) + o * size * inner + first;
       // from behind, the last of equal ones comes first
       const std::int64_t start = wanted.last ? size - 1 : 0, step = wanted.last ? -1 : 1;
-      std::copy(from + start * inner, from + start * inner + many, best);
+      for (std::int64_t j = 0; j < many; ++j) best[j] = flipped(from[start * inner + j], flip);
       std::fill(place, place + many, static_cast<Index>(start));
       for (std::int64_t k = 1, r = start + step; k < size; ++k, r += step) {
         const T* row = from + r * inner;
         for (std::int64_t j = 0; j < many; ++j) {
-          const bool better = takes(row[j], best[j]);
-          best[j] = better ? row[j] : best[j];
+          const T one = flipped(row[j], flip);
+          const bool better = takes(one, best[j]);
+          best[j] = better ? one : best[j];
           place[j] = better ? static_cast<Index>(r) : place[j];
         }
       }
@@ -153,8 +174,8 @@ struct Search {
 
 class ArgExtreme : public Kernel {
  public:
-  ArgExtreme(const Call& call, const Along& along, bool last, const Searches& searches)
-      : wanted_{along, put_position_of(call.out[0].dtype), last}, searches_(searches), element_(size_of(call.in[0].dtype)) {
+  ArgExtreme(const Call& call, const Along& along, bool last, const Searches& searches, std::int64_t flip)
+      : wanted_{along, put_position_of(call.out[0].dtype), last, flip}, searches_(searches), element_(size_of(call.in[0].dtype)) {
     want(along.size > 0 && along.size < std::int64_t{1} << 31);
     want_size(call.out[0], along.outer * along.inner);
     parts_ = along.inner == 1 ? std::max<std::int64_t>(1, along.size / PART) : 1;
@@ -179,10 +200,10 @@ class ArgExtreme : public Kernel {
     const std::int64_t row = n * static_cast<std::int64_t>(element_);
     run.parallel(outer * parts_, [&, n = n](std::int64_t i, int) {
       const std::int64_t part = i % parts_;
-      places[i] = searches_.place(x + i / parts_ * row, n * part / parts_, n * (part + 1) / parts_, wanted_.last);
+      places[i] = searches_.place(wanted_, x + i / parts_ * row, n * part / parts_, n * (part + 1) / parts_);
     });
     for (std::int64_t o = 0; o < outer; ++o)
-      wanted_.put(to, o, searches_.of_parts(x + o * row, places + o * parts_, parts_, wanted_.last));
+      wanted_.put(to, o, searches_.of_parts(wanted_, x + o * row, places + o * parts_, parts_));
   }
 
  private:
@@ -192,19 +213,36 @@ class ArgExtreme : public Kernel {
   std::int64_t parts_;   // of a row, that threads share
 };
 
-template <bool MAX>
-std::unique_ptr<Kernel> find(const Call& call, const Along& along) {
+std::unique_ptr<Kernel> find(const Call& call, const Along& along, bool max) {
   call.attrs.ignore("keepdims", "given");
   const bool last = call.attrs.integer("select_last_index", 0);
-  return by_number(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<ArgExtreme>(call, along, last, Search<decltype(t), MAX>::all);
-  });
+  const std::int64_t turn = max ? 0 : -1;
+  const auto make = [&](const Searches& searches, std::int64_t flip) {
+    return std::make_unique<ArgExtreme>(call, along, last, searches, flip);
+  };
+  switch (call.in[0].dtype) {
+    case DType::f32:
+      return make(max ? Search<float, true>::all : Search<float, false>::all, 0);
+    case DType::f64:
+      return make(max ? Search<double, true>::all : Search<double, false>::all, 0);
+    case DType::i8:
+      return make(Search<std::int8_t>::all, turn);
+    case DType::u8:
+    case DType::b1:
+      return make(Search<std::int8_t>::all, turn ^ 0x80);
+    case DType::i32:
+      return make(Search<std::int32_t>::all, turn);
+    case DType::i64:
+      return make(max ? Search<std::int64_t, true>::all : Search<std::int64_t, false>::all, 0);
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> bind_argmax(const Call& call) { return find<true>(call, along_axis(call.in[0], call.attrs)); }
-std::unique_ptr<Kernel> bind_argmin(const Call& call) { return find<false>(call, along_axis(call.in[0], call.attrs)); }
-std::unique_ptr<Kernel> bind_argmax_channel(const Call& call) { return find<true>(call, Along(call.in[0], 1)); }
+std::unique_ptr<Kernel> bind_argmax(const Call& call) { return find(call, along_axis(call.in[0], call.attrs), true); }
+std::unique_ptr<Kernel> bind_argmin(const Call& call) { return find(call, along_axis(call.in[0], call.attrs), false); }
+std::unique_ptr<Kernel> bind_argmax_channel(const Call& call) { return find(call, Along(call.in[0], 1), true); }
 
 }  // namespace gluonnx

@@ -138,6 +138,7 @@ class Pairs : public Kernel {
     return starts[0] >= 0 && starts[classes_] <= vectors_ && std::is_sorted(starts, starts + classes_ + 1);
   }
 
+  __attribute__((noinline))
   static float product(const float* x, const float* weights, std::int64_t begin, std::int64_t end) {
     constexpr std::int64_t WIDTH = 8;
     float sums[WIDTH] = {}, rest = 0;

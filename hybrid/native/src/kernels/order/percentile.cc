@@ -29,7 +29,7 @@ void find(std::byte* row, std::int64_t n, double place, bool both, void* to, std
   found = low * (1 - way) + high * way;
 }
 
-// Gathers a row, small whole numbers as larger ones.
+// Gathers a row, whole numbers as the largest ones.
 using Gather = void (*)(const void* from, std::int64_t first, const std::vector<std::int64_t>& along, std::byte* row);
 
 template <class T, class X>
@@ -144,12 +144,12 @@ std::unique_ptr<Kernel> bind_percentile(const Call& call) {
     case DType::i64:
       return make({gather<std::int64_t, std::int64_t>, find<std::int64_t, float>, sizeof(std::int64_t)});
     case DType::i32:
-      return make({gather<std::int32_t, std::int32_t>, find<std::int32_t, float>, sizeof(std::int32_t)});
+      return make({gather<std::int32_t, std::int64_t>, find<std::int64_t, float>, sizeof(std::int64_t)});
     case DType::i8:
-      return make({gather<std::int8_t, std::int32_t>, find<std::int32_t, float>, sizeof(std::int32_t)});
+      return make({gather<std::int8_t, std::int64_t>, find<std::int64_t, float>, sizeof(std::int64_t)});
     case DType::u8:
     case DType::b1:
-      return make({gather<std::uint8_t, std::int32_t>, find<std::int32_t, float>, sizeof(std::int32_t)});
+      return make({gather<std::uint8_t, std::int64_t>, find<std::int64_t, float>, sizeof(std::int64_t)});
     default:
       return nullptr;
   }

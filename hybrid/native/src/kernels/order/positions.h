@@ -1,10 +1,30 @@
 // Positions that are results: numbers of whatever dtype.
 #pragma once
 
+#include <bit>
+#include <type_traits>
+
 #include "../../base/half.h"
 #include "../../base/kernel.h"
 
 namespace gluonnx {
+
+template <class T>
+using Word = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+
+// An unsigned integer that is less where the number is; NaN comes last.
+template <class T>
+Word<T> ascending_word(T x) {
+  using W = Word<T>;
+  constexpr W sign = W{1} << (8 * sizeof(W) - 1);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (x != x) return ~W{0};
+    const W bits = std::bit_cast<W>(x + T{0});  // -0 equals 0
+    return bits & sign ? ~bits : bits | sign;
+  } else {
+    return static_cast<W>(static_cast<std::make_signed_t<W>>(x)) ^ sign;
+  }
+}
 
 // Writes a position as the at-th element of a result, converted as NumPy does.
 using PutPosition = void (*)(void* to, std::int64_t at, std::int64_t position);

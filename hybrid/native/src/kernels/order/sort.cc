@@ -1,11 +1,8 @@
-// Numbers in order: sort, argsort, topk.
+// Work in order: sort, argsort, topk.
 //
 // A number and its position become one unsigned integer, which is less than another where the number comes first, or the position
 // of equal numbers; so no two are equal, and whatever sorts them is stable. NaN comes behind every number when it is ascending,
 // and before every number else, but among SHORT numbers where hybrid/ops/ordering.py says.
-#include <bit>
-#include <limits>
-
 #include "../../base/numbers.h"
 #include "../../base/lanes.h"
 #include "positions.h"
@@ -18,23 +15,7 @@ constexpr std::int64_t LONG = 1 << 6;    // from here on digits are sorted inste
 constexpr std::int64_t WORTH = 1 << 12;  // numbers that are worth a thread
 
 template <class T>
-using Word = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-template <class T>
 using Item = std::conditional_t<sizeof(T) == 8, unsigned __int128, std::uint64_t>;
-
-// An unsigned integer that is less where the number is.
-template <class T>
-Word<T> ascending_word(T x) {
-  using W = Word<T>;
-  constexpr W sign = W{1} << (8 * sizeof(W) - 1);
-  if constexpr (std::is_floating_point_v<T>) {
-    if (x != x) return ~W{0};
-    const W bits = std::bit_cast<W>(x + T{0});  // -0 equals 0
-    return bits & sign ? ~bits : bits | sign;
-  } else {
-    return static_cast<W>(static_cast<std::make_signed_t<W>>(x)) ^ sign;
-  }
-}
 
 template <class T>
 Item<T> item_of(T x, std::int64_t position, bool ascending) {
@@ -49,7 +30,7 @@ std::int64_t position_of(I item) {
 
 // Sorts by the bytes above the position, the last of them first; the items arrive in the order of their positions.
 template <class I>
-void sort_digits(I* items, I* other, std::int64_t n) {
+__attribute__((noinline)) void sort_digits(I* items, I* other, std::int64_t n) {
   constexpr int DIGITS = sizeof(I) / 2 > 4 ? 8 : 4;
   std::uint32_t counts[DIGITS][256] = {};
   for (std::int64_t i = 0; i < n; ++i)
@@ -77,10 +58,96 @@ struct Ranking {
   int values = -1, positions = -1, mask = -1;
 };
 
+// Work `step` apart.
+struct Row {
+  const void* x;
+  std::int64_t n, step;
+  bool ascending;
+};
+
+// What is done by the type of numbers, whose items are I.
+template <class I>
+struct Work {
+  std::size_t size;   // bytes of one
+  std::uint64_t one;  // the bits of 1
+  // makes all items, in the order of their positions; whether there is a NaN
+  bool (*all)(const Row& row, I* items);
+  // Sorts so few numbers with NaN.
+  void (*insert)(const Row& row, I* items);
+  // Adds the items from the at-th number on that are less than the bound, until there are `most`; where it came to.
+  std::int64_t (*collect)(const Row& row, std::int64_t at, I bound, I* items, std::int64_t* kept, std::int64_t most);
+};
+
 template <class T>
+struct Typed {
+  using I = Item<T>;
+
+  static bool all(const Row& row, I* items) {
+    const T* x = static_cast<const T*>(row.x);
+    const std::int64_t n = row.n, step = row.step;
+    const bool ascending = row.ascending;
+    bool nan = false;
+    for (std::int64_t i = 0; i < n; ++i) {
+      nan |= x[i * step] != x[i * step];
+      items[i] = item_of(x[i * step], i, ascending);
+    }
+    return nan;
+  }
+
+  // The order that std::sort leaves of so few numbers, of which NaN comes before no other.
+  static void insert(const Row& row, I* items) {
+    const T* x = static_cast<const T*>(row.x);
+    auto before = [&](std::int64_t a, std::int64_t b) {
+      return row.ascending ? x[a * row.step] < x[b * row.step] : x[a * row.step] > x[b * row.step];
+    };
+    for (std::int64_t i = 0; i < row.n; ++i) {
+      std::int64_t place = i;
+      if (i && before(i, position_of(items[0]))) place = 0;
+      else
+        while (place > 0 && before(i, position_of(items[place - 1]))) --place;
+      std::copy_backward(items + place, items + i, items + i + 1);
+      items[place] = static_cast<I>(i);
+    }
+  }
+
+  static std::int64_t collect(const Row& row, std::int64_t at, I bound, I* items, std::int64_t* kept, std::int64_t most) {
+    const T* x = static_cast<const T*>(row.x);
+    const std::int64_t n = row.n, step = row.step;
+    const bool ascending = row.ascending;
+    std::int64_t count = *kept, i = at;
+    for (; i < n && count < most; ++i) {
+      if (step == 1 && i % AHEAD == 0 && i >= most)
+        while (i + AHEAD <= n && all_behind(x + i, x[position_of(bound)], ascending)) i += AHEAD;
+      if (i == n) break;
+      const I item = item_of(x[i * step], i, ascending);
+      if (item < bound) items[count++] = item;
+    }
+    *kept = count;
+    return i;
+  }
+
+  static constexpr std::int64_t AHEAD = 4 * WIDTH<T>;
+
+  // Whether none of so many numbers comes before another, or takes more than a look to tell.
+  static bool all_behind(const T* x, T other, bool ascending) {
+    auto each = [&](auto behind) GX_LAMBDA {
+      return !any((behind(get(x)) & behind(get(x + WIDTH<T>)) & behind(get(x + 2 * WIDTH<T>)) & behind(get(x + 3 * WIDTH<T>))) == 0);
+    };
+    if (ascending) return each([&](Vector<T> v) GX_LAMBDA { return v > other; });
+    return each([&](Vector<T> v) GX_LAMBDA { return v < other; });
+  }
+
+  static Work<I> work() {
+    if constexpr (std::is_floating_point_v<T>) return {sizeof(T), std::bit_cast<Word<T>>(T{1}), all, insert, collect};
+    else return {sizeof(T), 1, all, nullptr, collect};
+  }
+};
+
+template <class I>
 class Sort : public Kernel {
  public:
-  Sort(const Call& call, const Along& along, const Ranking& wanted) : along_(along), wanted_(wanted) {
+  Sort(const Call& call, const Along& along, const Ranking& wanted, const Work<I>& work)
+      : along_(along), wanted_(wanted), work_(work) {
     const std::int64_t n = along.size, k = wanted.count, rows = along.outer * along.inner;
     want(k >= 0 && k <= n && n < std::int64_t{1} << 32);
     for (int i : {wanted.values, wanted.mask}) want(i < 0 || call.out[i].dtype == call.in[0].dtype);
@@ -91,80 +158,64 @@ class Sort : public Kernel {
     few_ = n > 4 * SHORT && k <= n / 8;
     room_ = few_ ? 2 * k + SHORT : n < LONG ? n : 2 * n;
     room_ = (room_ + 7) / 8 * 8;
-    scratch = sizeof(Item<T>) * room_ * (rows > 1 ? call.threads : 1);
+    scratch = sizeof(I) * room_ * (rows > 1 ? call.threads : 1);
     how = few_ ? "selected" : n < LONG ? "sorted" : "digits";
   }
 
   void run(const Run& run) const override {
     const std::int64_t rows = along_.outer * along_.inner, n = along_.size;
     run.ranges(rows, WORTH / std::max<std::int64_t>(1, n), [&](std::int64_t begin, std::int64_t end, int thread) {
-      Item<T>* items = reinterpret_cast<Item<T>*>(run.scratch) + room_ * thread;
-      for (std::int64_t i = begin; i < end; ++i) row(run, i / along_.inner, i % along_.inner, items);
+      I* items = reinterpret_cast<I*>(run.scratch) + room_ * thread;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t outer = i / along_.inner, inner = i % along_.inner;
+        const Row row{run.input<std::byte>(0) + (outer * n * along_.inner + inner) * static_cast<std::int64_t>(work_.size), n,
+                      along_.inner, wanted_.ascending};
+        if (few_) select(row, items);
+        else order(row, items);
+        if (sizeof(I) > 8) put<std::uint64_t>(run, row, items, outer, inner);
+        else if (work_.size == 4) put<std::uint32_t>(run, row, items, outer, inner);
+        else put<std::uint8_t>(run, row, items, outer, inner);
+      }
     });
   }
 
  private:
-  void row(const Run& run, std::int64_t outer, std::int64_t inner, Item<T>* items) const {
-    const std::int64_t n = along_.size, k = wanted_.count, step = along_.inner;
-    const T* x = run.input<T>(0) + outer * n * step + inner;
-    if (few_) select(x, items);
-    else order(x, items);
-    const std::int64_t first = outer * k * step + inner;
+  // U: an unsigned integer as large as a number
+  template <class U>
+  void put(const Run& run, const Row& row, const I* items, std::int64_t outer, std::int64_t inner) const {
+    const std::int64_t n = row.n, k = wanted_.count, step = row.step, first = outer * k * step + inner;
     if (wanted_.values >= 0) {
-      T* to = run.output<T>(wanted_.values) + first;
+      const U* x = static_cast<const U*>(row.x);
+      U* to = run.output<U>(wanted_.values) + first;
       for (std::int64_t i = 0; i < k; ++i) to[i * step] = x[position_of(items[i]) * step];
     }
     if (wanted_.positions >= 0)
       for (std::int64_t i = 0; i < k; ++i) put_(run.out[wanted_.positions], first + i * step, position_of(items[i]));
     if (wanted_.mask >= 0) {
-      T* to = run.output<T>(wanted_.mask) + outer * n * step + inner;
-      for (std::int64_t i = 0; i < n; ++i) to[i * step] = T{0};
-      for (std::int64_t i = 0; i < k; ++i) to[position_of(items[i]) * step] = T{1};
+      U* to = run.output<U>(wanted_.mask) + outer * n * step + inner;
+      for (std::int64_t i = 0; i < n; ++i) to[i * step] = 0;
+      for (std::int64_t i = 0; i < k; ++i) to[position_of(items[i]) * step] = static_cast<U>(work_.one);
     }
   }
 
-  void order(const T* x, Item<T>* items) const {
-    const std::int64_t n = along_.size, step = along_.inner;
-    bool nan = false;
-    for (std::int64_t i = 0; i < n; ++i) {
-      nan |= x[i * step] != x[i * step];
-      items[i] = item_of(x[i * step], i, wanted_.ascending);
-    }
-    if (nan && n <= SHORT) insert(x, items);
+  void order(const Row& row, I* items) const {
+    const std::int64_t n = row.n;
+    const bool nan = work_.all(row, items);
+    if (nan && n <= SHORT) work_.insert(row, items);
     else if (n >= LONG) sort_digits(items, items + n, n);
     else if (wanted_.count * 2 < n) std::partial_sort(items, items + wanted_.count, items + n);
     else std::sort(items, items + n);
   }
 
-  // The order that std::sort leaves of so few numbers, of which NaN comes before no other.
-  void insert(const T* x, Item<T>* items) const {
-    const std::int64_t step = along_.inner;
-    auto before = [&](std::int64_t a, std::int64_t b) {
-      return wanted_.ascending ? x[a * step] < x[b * step] : x[a * step] > x[b * step];
-    };
-    for (std::int64_t i = 0; i < along_.size; ++i) {
-      std::int64_t place = i;
-      if (i && before(i, position_of(items[0]))) place = 0;
-      else
-        while (place > 0 && before(i, position_of(items[place - 1]))) --place;
-      std::copy_backward(items + place, items + i, items + i + 1);
-      items[place] = static_cast<Item<T>>(i);
-    }
-  }
-
-  void select(const T* x, Item<T>* items) const {
-    const std::int64_t n = along_.size, k = wanted_.count, step = along_.inner, most = 2 * k + SHORT;
+  __attribute__((noinline))
+  void select(const Row& row, I* items) const {
+    const std::int64_t k = wanted_.count, most = 2 * k + SHORT;
     if (!k) return;
     std::int64_t kept = 0;
-    Item<T> bound = ~Item<T>{0};  // what is not less is not among the first k
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (step == 1 && i % AHEAD == 0 && i >= most)
-        while (i + AHEAD <= n && all_behind(x + i, x[position_of(bound)])) i += AHEAD;
-      if (i == n) break;
-      const Item<T> item = item_of(x[i * step], i, wanted_.ascending);
-      if (item >= bound) continue;
-      items[kept++] = item;
-      if (kept < most) continue;
+    I bound = ~I{0};  // what is not less is not among the first k
+    for (std::int64_t at = 0;;) {
+      at = work_.collect(row, at, bound, items, &kept, most);
+      if (kept < most) break;
       std::nth_element(items, items + k - 1, items + kept);
       kept = k;
       bound = items[k - 1];
@@ -173,27 +224,17 @@ class Sort : public Kernel {
     std::sort(items, items + k);
   }
 
-  static constexpr std::int64_t AHEAD = 4 * WIDTH<T>;
-
-  // Whether none of so many numbers comes before another, or takes more than a look to tell.
-  bool all_behind(const T* x, T other) const {
-    auto each = [&](auto behind) GX_LAMBDA {
-      return !any((behind(get(x)) & behind(get(x + WIDTH<T>)) & behind(get(x + 2 * WIDTH<T>)) & behind(get(x + 3 * WIDTH<T>))) == 0);
-    };
-    if (wanted_.ascending) return each([&](Vector<T> v) GX_LAMBDA { return v > other; });
-    return each([&](Vector<T> v) GX_LAMBDA { return v < other; });
-  }
-
   Along along_;
   Ranking wanted_;
+  Work<I> work_;
   PutPosition put_ = nullptr;
   bool few_;
   std::int64_t room_;  // items of a thread
 };
 
 std::unique_ptr<Kernel> sort(const Call& call, const Along& along, const Ranking& wanted) {
-  return by_number(call.in[0].dtype,
-                   [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<Sort<decltype(t)>>(call, along, wanted); });
+  const auto make = [&]<class I>(const Work<I>& work) { return std::make_unique<Sort<I>>(call, along, wanted, work); };
+  return by_number(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> { return make(Typed<decltype(t)>::work()); });
 }
 
 }  // namespace

@@ -9,12 +9,11 @@ namespace gluonnx {
 
 // `count` planes (up to sixteen) that lie `plane` elements apart; lanes beyond become 0.
 inline void pack_lanes(const float* from, std::int64_t plane, std::int64_t count, float* to, std::int64_t pixels) {
-  if (count == BLOCK) return transpose_plane(from, plane, to, BLOCK, BLOCK, pixels);
-  std::fill(to, to + pixels * BLOCK, 0.f);
-  transpose_plane(from, plane, to, BLOCK, count, pixels);
+  if (count < BLOCK) std::fill(to, to + pixels * BLOCK, 0.f);
+  transpose_plane(reinterpret_cast<const std::uint32_t*>(from), plane, reinterpret_cast<std::uint32_t*>(to), BLOCK, count, pixels);
 }
 inline void unpack_lanes(const float* from, float* to, std::int64_t plane, std::int64_t count, std::int64_t pixels) {
-  transpose_plane(from, BLOCK, to, plane, pixels, count);
+  transpose_plane(reinterpret_cast<const std::uint32_t*>(from), BLOCK, reinterpret_cast<std::uint32_t*>(to), plane, pixels, count);
 }
 
 }  // namespace gluonnx

@@ -19,7 +19,7 @@ struct Operands {
 
 class Backward : public Kernel {
  public:
-  Backward(const Geometry& g, const Operands& operands, int threads)
+  __attribute__((cold)) Backward(const Geometry& g, const Operands& operands, int threads)
       : g_(g), in_(operands), places_(places_of(g)), threads_(threads) {
     const Index D = g.directions, rows = g.gate_rows();
     Room room;

@@ -107,6 +107,6 @@ std::unique_ptr<Kernel> make_forward(const Geometry& g, bool constant, bool stat
                                      DType lengths = DType::i64);
 
 // What a call says of its layers; the input with the data is the first of RNN's inputs. False when there is no kernel for it.
-bool read(const Call& call, int data, Geometry* g);
+__attribute__((cold)) bool read(const Call& call, int data, Geometry* g);
 
 }  // namespace gluonnx::rnn

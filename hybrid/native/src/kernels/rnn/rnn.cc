@@ -66,7 +66,7 @@ void pack(const Columns& g, const Place& place, const float* parameters, const W
 
 class Recurrent : public Kernel, public Keeper {
  public:
-  Recurrent(const Columns& g, bool constant, bool states, bool training, bool seeded, int threads, DType lengths)
+  __attribute__((cold)) Recurrent(const Columns& g, bool constant, bool states, bool training, bool seeded, int threads, DType lengths)
       : g_(g), constant_(constant), states_(states), training_(training), seeded_(seeded), lengths_(lengths), places_(places_of(g)) {
     Room room;
     if (constant_) {

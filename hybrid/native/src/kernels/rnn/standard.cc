@@ -41,15 +41,13 @@ const struct {
 
 template <class F>
 GX_INLINE void each_block(float* p, Index count, F f) {
+  float some[16] = {};
   for (Index i = 0; i < count; i += 16) {
-    if (count - i >= 16) {
-      store(p + i, each(load(p + i), f));
-      continue;
-    }
-    float some[16] = {};
-    std::memcpy(some, p + i, (count - i) * sizeof(float));
-    store(some, each(load(some), f));
-    std::memcpy(p + i, some, (count - i) * sizeof(float));
+    const bool whole = count - i >= 16;
+    float* at = whole ? p + i : some;
+    if (!whole) std::memcpy(some, p + i, (count - i) * sizeof(float));
+    store(at, each(load(at), f));
+    if (!whole) std::memcpy(p + i, some, (count - i) * sizeof(float));
   }
 }
 
@@ -166,7 +164,7 @@ struct Layer {
 template <class T>
 class Standard : public Kernel {
  public:
-  Standard(const Layer& l, bool constant, int threads) : l_(l), constant_(constant) {
+  __attribute__((cold)) Standard(const Layer& l, bool constant, int threads) : l_(l), constant_(constant) {
     const Index own = l.kind == Kind::gru ? 2 * l.size : l.width();  // columns that depend on nothing but the state
     input_ = {l.steps * l.batch, l.width(), l.features};
     state_ = {l.batch, own, l.size};

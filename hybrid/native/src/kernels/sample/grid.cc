@@ -20,16 +20,27 @@ struct Points {
   F base[TILE];                     // added: NaN where the grid is no number
 };
 
-// out[i] = the sum over taps. MASKED: with what is not inside left out, and with base.
-template <class F, int TAPS, bool MASKED>
-void read(const F* __restrict plane, const Points<F>& points, std::int64_t count, F* __restrict out) {
+// out[i] = the sum over four taps, with what is not inside left out, and with base.
+template <class F>
+void read_inside(const F* __restrict plane, const Points<F>& points, std::int64_t count, F* __restrict out) {
   for (std::int64_t i = 0; i < count; ++i) {
-    F sum = MASKED ? points.base[i] : 0;
-#pragma GCC unroll 16
-    for (int t = 0; t < TAPS; ++t) {
+    F sum = points.base[i];
+#pragma GCC unroll 4
+    for (int t = 0; t < 4; ++t) {
       const F part = plane[points.at[t][i]] * points.weight[t][i];
-      sum += !MASKED || points.inside[t][i] ? part : 0;
+      sum += points.inside[t][i] ? part : 0;
     }
+    out[i] = sum;
+  }
+}
+
+// The same of SOME taps from the t-th on, all of which count; added to what the taps before gave.
+template <class F, int SOME>
+void add_taps(int t, const F* __restrict plane, const Points<F>& points, std::int64_t count, F* __restrict out) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    F sum = t ? out[i] : 0;
+#pragma GCC unroll 16
+    for (int k = 0; k < SOME; ++k) sum += plane[points.at[t + k][i]] * points.weight[t + k][i];
     out[i] = sum;
   }
 }
@@ -135,7 +146,7 @@ class Sampler : public Kernel {
           const F* x = grid + 2 * n * work_.points + first;
           for (std::int64_t i = 0; i < count; ++i) bilinear_.put(x[i], x[i + work_.points], i, points);
         },
-        read<F, 4, true>);
+        read_inside<F>);
   }
 
  private:
@@ -166,7 +177,7 @@ class Transformer : public Kernel {
           for (std::int64_t i = 0; i < count; ++i)
             bilinear_.put(affine_.apply(matrix, first + i), affine_.apply(matrix + 3, first + i), i, points);
         },
-        read<F, 4, true>);
+        read_inside<F>);
   }
 
  private:
@@ -330,18 +341,12 @@ class GridSample : public Kernel {
       for (std::int64_t a = 0; a < rank; ++a) along(grid + rank - 1 - a, rank, count, spatial_[a], axes[a]);
       combine(axes, count, points);
     };
-    switch (taps_) {
-      case 1:
-        return work_.run<F>(run, taps_, place, read<F, 1, false>);
-      case 2:
-        return work_.run<F>(run, taps_, place, read<F, 2, false>);
-      case 4:
-        return work_.run<F>(run, taps_, place, read<F, 4, false>);
-      case 8:
-        return work_.run<F>(run, taps_, place, read<F, 8, false>);
-      default:
-        return work_.run<F>(run, taps_, place, read<F, 16, false>);
-    }
+    work_.run<F>(run, taps_, place, [&](const F* plane, const Points<F>& points, std::int64_t count, F* out) {
+      if (taps_ == 16) return add_taps<F, 16>(0, plane, points, count, out);
+      if (taps_ == 2) return add_taps<F, 2>(0, plane, points, count, out);
+      if (taps_ == 1) return add_taps<F, 1>(0, plane, points, count, out);
+      for (int t = 0; t < taps_; t += 4) add_taps<F, 4>(t, plane, points, count, out);
+    });
   }
 
  private:
@@ -360,33 +365,47 @@ class GridSample : public Kernel {
     return t <= 1 ? close : t < 2 ? far : 0;
   }
 
+  // Registers are filled with points: what follows the last one is some point, too.
+  static std::int64_t filled(std::int64_t count) { return (count + 15) & ~std::int64_t{15}; }
+
   // Coordinates of the grid lie `apart`.
+  __attribute__((noinline))
   void along(const F* coordinates, std::int64_t apart, std::int64_t count, std::int64_t size, Taps& taps) const {
     const F scale = static_cast<F>(corners_ ? static_cast<double>(size - 1) / 2 : static_cast<double>(size) / 2);
     const F offset = static_cast<F>(corners_ ? 0 : 0.5), none = static_cast<F>(per_axis_ == 1 ? -2 : 0);
     constexpr F limit = static_cast<F>(2147483648.0);
+    const std::int64_t all = filled(count);
     F place[TILE], low[TILE];
-    for (std::int64_t i = 0; i < count; ++i) {
-      place[i] = (coordinates[i * apart] + 1) * scale - offset;
-      // what is no number, or too large, has an index too
-      F safe = place[i] != place[i] ? none : place[i];
-      safe = safe < -limit ? -limit : safe;
-      safe = safe > limit ? limit : safe;
-      low[i] = per_axis_ == 1 ? std::nearbyint(safe) : std::floor(safe);
-    }
+    for (std::int64_t i = 0; i < count; ++i) place[i] = (coordinates[i * apart] + 1) * scale - offset;
+    std::fill(place + count, place + all, F{0});
+    const auto safe = [&](F x) {  // what is no number, or too large, has an index too
+      x = x != x ? none : x;
+      x = x < -limit ? -limit : x;
+      return x > limit ? limit : x;
+    };
+    if (per_axis_ == 1)
+      for (std::int64_t i = 0; i < all; ++i) low[i] = std::nearbyint(safe(place[i]));
+    else
+      for (std::int64_t i = 0; i < all; ++i) low[i] = std::floor(safe(place[i]));
     const F last = static_cast<F>(size - 1);
     for (int k = 0; k < per_axis_; ++k) {
       const int step = per_axis_ == 4 ? k - 1 : k;
       std::int32_t* at = taps.at[k];
       F* weight = taps.weight[k];
       Flag* counts = taps.counts[k];
-      for (std::int64_t i = 0; i < count; ++i) {
-        const F index = low[i] + static_cast<F>(step), away = place[i] - index;
-        weight[i] = per_axis_ == 1 ? 1 : per_axis_ == 2 ? 1 - std::abs(away) : cubic(away);
-        counts[i] = !zeros_ || (index >= 0 && index <= last);
+      const Flag always = !zeros_;
+      for (std::int64_t i = 0; i < all; ++i) {
+        const F index = low[i] + static_cast<F>(step);
+        weight[i] = place[i] - index;
+        counts[i] = always | static_cast<Flag>((index >= 0) & (index <= last));
         const F held = index < 0 ? 0 : index > last ? last : index;
         at[i] = static_cast<std::int32_t>(held);
       }
+      if (per_axis_ == 1) std::fill_n(weight, all, F{1});
+      else if (per_axis_ == 2)
+        for (std::int64_t i = 0; i < all; ++i) weight[i] = 1 - std::abs(weight[i]);
+      else
+        for (std::int64_t i = 0; i < all; ++i) weight[i] = cubic(weight[i]);
       if (reflects_)
         for (std::int64_t i = 0; i < count; ++i) at[i] = mirrored(static_cast<std::int64_t>(low[i]) + step, size);
     }
@@ -401,7 +420,9 @@ class GridSample : public Kernel {
   }
 
   // One tap of each axis makes a tap of a point.
+  __attribute__((noinline))
   void combine(const Taps* axes, std::int64_t count, Points<F>& points) const {
+    const std::int64_t all = filled(count);
     const auto rank = static_cast<int>(spatial_.size());
     for (int t = 0; t < taps_; ++t) {
       int which[3] = {0, 0, 0};
@@ -409,20 +430,22 @@ class GridSample : public Kernel {
       std::int32_t* __restrict at = points.at[t];
       F* __restrict weight = points.weight[t];
       Flag counts[TILE];
-      for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t i = 0; i < all; ++i) {
         at[i] = axes[0].at[which[0]][i];
         weight[i] = axes[0].weight[which[0]][i];
         counts[i] = axes[0].counts[which[0]][i];
       }
       for (int a = 1; a < rank; ++a) {
         const auto wide = static_cast<std::int32_t>(spatial_[a]);
-        for (std::int64_t i = 0; i < count; ++i) {
+        for (std::int64_t i = 0; i < all; ++i) {
           at[i] = at[i] * wide + axes[a].at[which[a]][i];
           weight[i] *= axes[a].weight[which[a]][i];
           counts[i] &= axes[a].counts[which[a]][i];
         }
       }
-      for (std::int64_t i = 0; i < count; ++i) weight[i] = whole_ ? 1 : counts[i] ? weight[i] : 0;
+      if (whole_) std::fill_n(weight, all, F{1});
+      else
+        for (std::int64_t i = 0; i < all; ++i) weight[i] = counts[i] ? weight[i] : 0;
     }
   }
 

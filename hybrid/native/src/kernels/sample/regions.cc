@@ -281,6 +281,7 @@ class Shares {
   }
 
   // samples: of each cell; zeros: what lies outside reads pixel 0 with a weight of 0, as ONNX's rule does
+  __attribute__((noinline))
   void place(float start, float size, std::int64_t samples, bool zeros) {
     const float cell = size / static_cast<float>(cells_), last = static_cast<float>(limit_ - 1);
     const auto count = static_cast<float>(samples);
@@ -354,6 +355,7 @@ class Aligned : public Kernel {
   }
 
   // cells [first, last) of a map, row by row
+  __attribute__((noinline))
   void means(const float* map, const Memory& m, float* out) const {
     const std::int64_t low = m.columns.low(), wide = m.columns.high() - low;
     for (std::int64_t i = 0; i < sizes_.rows; ++i, out += sizes_.columns) {
@@ -373,6 +375,7 @@ class Aligned : public Kernel {
   }
 
   // what each pixel of a map gets of the gradients of its cells
+  __attribute__((noinline))
   void spread(const float* dy, const Memory& m, float* map) const {
     const std::int64_t low = m.columns.low(), wide = std::max<std::int64_t>(m.columns.high() - low, 0);
     for (std::int64_t i = 0; i < sizes_.rows; ++i, dy += sizes_.columns) {

@@ -16,11 +16,13 @@ enum class Mode { nearest, linear, cubic };
 enum class Place { half_pixel, symmetric, pytorch, corners, asymmetric, crop, tensorflow };
 enum class Nearest { prefer_floor, prefer_ceil, floor, ceil };
 
-template <std::size_t N>
-int word_of(const std::string& given, const std::array<const char*, N>& words) {
-  const auto found = std::find(words.begin(), words.end(), given);
-  want(found != words.end());
-  return static_cast<int>(found - words.begin());
+int word_of(const std::string& given, std::initializer_list<const char*> words) {
+  int found = 0;
+  for (const char* word : words) {
+    if (given == word) return found;
+    ++found;
+  }
+  decline();
 }
 
 // The cubic convolution kernel.
@@ -30,11 +32,11 @@ double cubic(double t, double a) {
   return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
 }
 
-// What is made of an axis, in a run's scratch: for every new element the old ones by number of tap, and their weights.
-template <class F>
+// What is made of an axis, in a run's scratch: for every new element the old ones by number of tap, and their weights, which have
+// the type that is computed with.
 struct Table {
   std::int32_t* places = nullptr;
-  F* weights = nullptr;
+  std::byte* weights = nullptr;
   bool* outside = nullptr;  // of new elements that get another value
   std::int64_t taps = 1;
   bool changes = true, some_outside = false;
@@ -89,18 +91,19 @@ struct Rule {
 };
 
 // An axis in a tensor (middle, size, inner), of which everything that is treated at a time is a part.
-template <class F>
 struct Pass {
-  Table<F> table;
+  Table table;
   std::int64_t old, size, middle, inner;
 
   // Rows that can be made apart: of one line along the axis, or of `inner` elements.
   std::int64_t rows() const { return inner == 1 ? middle : middle * size; }
   std::int64_t cost() const { return (inner == 1 ? size : inner) * table.taps * 4; }
 
+  template <class F>
   void run(const F* from, F* to, std::int64_t begin, std::int64_t end) const {
+    const F* weights = reinterpret_cast<const F*>(table.weights);
     if (inner == 1) {
-      for (std::int64_t i = begin; i < end; ++i) line(from + i * old, to + i * size);
+      for (std::int64_t i = begin; i < end; ++i) line(from + i * old, weights, to + i * size);
       return;
     }
     for (std::int64_t i = begin; i < end; ++i) {
@@ -109,13 +112,13 @@ struct Pass {
       const std::int64_t at = i % size;
       if (table.taps == 2) {
         const F *__restrict a = block + table.places[at] * inner, *__restrict b = block + table.places[size + at] * inner;
-        const F v = table.weights[at], w = table.weights[size + at];
+        const F v = weights[at], w = weights[size + at];
         for (std::int64_t x = 0; x < inner; ++x) row[x] = a[x] * v + b[x] * w;
         continue;
       }
       for (std::int64_t t = 0; t < table.taps; ++t) {
         const F* __restrict other = block + table.places[t * size + at] * inner;
-        const F w = table.weights[t * size + at];
+        const F w = weights[t * size + at];
         if (t == 0)
           for (std::int64_t x = 0; x < inner; ++x) row[x] = other[x] * w;
         else
@@ -125,9 +128,9 @@ struct Pass {
   }
 
  private:
-  void line(const F* __restrict from, F* __restrict to) const {
+  template <class F>
+  void line(const F* __restrict from, const F* __restrict w, F* __restrict to) const {
     const std::int32_t* __restrict p = table.places;
-    const F* __restrict w = table.weights;
     if (table.taps == 2) {
       const std::int32_t* __restrict q = p + size;
       const F* __restrict v = w + size;
@@ -144,12 +147,11 @@ struct Pass {
 
 // A sum as an element of the dtype.
 template <class T, class F>
-T cut(F v, bool rounds) {
+T cut(F v) {
   if constexpr (std::is_floating_point_v<T>) {
     return v;
   } else {
     constexpr F low = static_cast<F>(std::numeric_limits<T>::min()), high = static_cast<F>(std::numeric_limits<T>::max());
-    if (rounds) v = std::nearbyint(v);
     v = v < low ? low : v > high ? high : v;
     using Wide = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
     constexpr double limit = sizeof(T) == 8 ? 9223372036854775808.0 : 2147483648.0;
@@ -166,12 +168,11 @@ std::uint64_t bits_of(T value) {
   return bits;
 }
 
-// What all have in common: attributes, sizes, and the tables of a run. F: what is computed with.
-template <class F>
+// What all have in common: attributes, sizes, and the tables of a run. wide: float64 is computed with, else float32.
 class Resized : public Kernel {
  protected:
-  Resized(const Call& call, bool whole_numbers)
-      : in_(call.in[0].shape), out_(call.out[0].shape), dtype_(call.in[0].dtype), whole_numbers_(whole_numbers) {
+  Resized(const Call& call, bool whole_numbers, bool wide)
+      : in_(call.in[0].shape), out_(call.out[0].shape), dtype_(call.in[0].dtype), weight_(wide ? 8 : 4), whole_numbers_(whole_numbers) {
     read(call.attrs, call.in.size());
     want(in_.size() == out_.size() && call.out[0].dtype == dtype_);
     if (rule_.place != Place::crop) roi_ = -1;
@@ -206,7 +207,7 @@ class Resized : public Kernel {
         if (rule_.antialias && a.size) a.most *= 2 * ((a.old + a.size - 1) / a.size) + 1;
       }
       const std::int64_t entries = times(a.most, a.size);
-      scratch += aligned(times(entries, sizeof(std::int32_t))) + aligned(times(entries, sizeof(F))) + aligned(a.size);
+      scratch += aligned(times(entries, sizeof(std::int32_t))) + aligned(times(entries, weight_)) + aligned(a.size);
       axes_.push_back(a);
     }
     for (std::int64_t i = 0; i < rank; ++i) want(listed[i] || in_[i] == out_[i]);
@@ -215,18 +216,18 @@ class Resized : public Kernel {
 
   bool empty() const { return std::find(out_.begin(), out_.end(), 0) != out_.end(); }
 
-  Table<F> table(const Run& run, std::size_t i) const {
+  Table table(const Run& run, std::size_t i) const {
     const Axis& a = axes_[i];
     const bool crops = rule_.place == Place::crop, exact = rule_.mode != Mode::nearest && !crops && !whole_numbers_;
     double scale = scale_of(run, i, exact), start = 0, end = 1;
     if (roi_ > 0) start = part_of(run, i), end = part_of(run, i + axes_.size());
-    Table<F> table;
+    Table table;
     const std::int64_t entries = a.most * a.size;
     std::byte* memory = run.scratch + a.at;
     table.places = reinterpret_cast<std::int32_t*>(memory);
     memory += aligned(entries * sizeof(std::int32_t));
-    table.weights = reinterpret_cast<F*>(memory);
-    table.outside = reinterpret_cast<bool*>(memory + aligned(entries * sizeof(F)));
+    table.weights = memory;
+    table.outside = reinterpret_cast<bool*>(memory + aligned(entries * weight_));
     table.changes = a.size != a.old || scale != 1 || start != 0 || end != 1;
     if (!table.changes) return table;
     if (rule_.mode != Mode::nearest) table.taps = taps(scale);
@@ -248,6 +249,7 @@ class Resized : public Kernel {
   }
 
   // The elements along an axis that lie outside become another value, of these bits.
+  __attribute__((noinline))
   void fill(const Run& run, const Axis& a, const bool* outside, std::uint64_t value) const {
     std::int64_t before = 1, after = 1;
     for (std::size_t i = 0; i < out_.size(); ++i) (static_cast<int>(i) < a.number ? before : after) *= out_[i];
@@ -263,16 +265,17 @@ class Resized : public Kernel {
   Rule rule_;
   double beyond_ = 0;
   DType dtype_;
+  std::int64_t weight_;  // bytes of one
 
  private:
   void read(const Attrs& attrs, std::size_t inputs) {
-    rule_.mode = static_cast<Mode>(word_of<3>(attrs.text("mode"), {"nearest", "linear", "cubic"}));
-    rule_.place = static_cast<Place>(word_of<7>(attrs.text("coordinate_transformation_mode"),
+    rule_.mode = static_cast<Mode>(word_of(attrs.text("mode"), {"nearest", "linear", "cubic"}));
+    rule_.place = static_cast<Place>(word_of(attrs.text("coordinate_transformation_mode"),
                                                 {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
                                                  "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}));
     rule_.nearest = static_cast<Nearest>(
-        word_of<4>(attrs.text("nearest_mode"), {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
-    keep_ = word_of<3>(attrs.text("keep_aspect_ratio_policy"), {"stretch", "not_larger", "not_smaller"});
+        word_of(attrs.text("nearest_mode"), {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
+    keep_ = word_of(attrs.text("keep_aspect_ratio_policy"), {"stretch", "not_larger", "not_smaller"});
     rule_.antialias = attrs.flag("antialias"), rule_.exclude = attrs.flag("exclude_outside");
     rule_.coefficient = attrs.real("cubic_coeff_a"), beyond_ = attrs.real("extrapolation_value");
     int next = 1;
@@ -319,7 +322,7 @@ class Resized : public Kernel {
   }
 
   // The taps of a new element.
-  void weigh(double at, double scale, const Axis& a, std::int64_t x, Table<F>& table) const {
+  void weigh(double at, double scale, const Axis& a, std::int64_t x, Table& table) const {
     const double narrower = stretch(scale);
     const std::int64_t first = static_cast<std::int64_t>(std::floor(at)) + 1 - table.taps / 2;
     const auto weight = [&](std::int64_t place) {
@@ -334,7 +337,9 @@ class Resized : public Kernel {
     }
     for (std::int64_t t = 0; t < table.taps; ++t) {
       table.places[t * a.size + x] = static_cast<std::int32_t>(std::clamp<std::int64_t>(first + t, 0, a.old - 1));
-      table.weights[t * a.size + x] = static_cast<F>(weight(first + t) / total);
+      const double share = weight(first + t) / total;
+      if (weight_ == 8) reinterpret_cast<double*>(table.weights)[t * a.size + x] = share;
+      else reinterpret_cast<float*>(table.weights)[t * a.size + x] = static_cast<float>(share);
     }
   }
 
@@ -342,42 +347,58 @@ class Resized : public Kernel {
   bool whole_numbers_, wide_roi_ = false;
 };
 
-// Elements of a dtype that is computed in F. to_sum and from_sum: of [begin, end), to the nearest one or cut off.
-template <class F>
+// Elements of a dtype, which is computed in float32 or float64 (wide). to_sum and from_sum: of [begin, end), to the nearest one or
+// cut off.
 struct Elements {
-  bool whole, converts;
-  void (*to_sum)(const std::byte* from, F* to, std::int64_t begin, std::int64_t end);
-  void (*from_sum)(const F* from, std::byte* to, std::int64_t begin, std::int64_t end, bool rounds);
-  std::uint64_t (*bits)(F number);
+  bool whole, converts, wide;
+  void (*to_sum)(const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t end);
+  void (*from_sum)(const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t end, bool rounds);
+  std::uint64_t (*bits)(double number);
+  void (*pass)(const Pass& pass, const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t end);
 };
 
+// Some sums to the nearest whole numbers.
+template <class F>
+__attribute__((noinline)) void round_some(const F* from, F* to, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = std::nearbyint(from[i]);
+}
+
+template <class F>
+void run_pass(const Pass& pass, const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t end) {
+  pass.run(reinterpret_cast<const F*>(from), reinterpret_cast<F*>(to), begin, end);
+}
+
 template <class T, class F>
-constexpr Elements<F> ELEMENTS = {
-    !std::is_floating_point_v<T>, !std::is_same_v<T, F>,
-    [](const std::byte* from, F* to, std::int64_t begin, std::int64_t end) {
+constexpr Elements ELEMENTS = {
+    !std::is_floating_point_v<T>, !std::is_same_v<T, F>, std::is_same_v<F, double>,
+    [](const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t end) {
       const T* given = reinterpret_cast<const T*>(from);
-      for (std::int64_t i = begin; i < end; ++i) to[i] = static_cast<F>(given[i]);
+      F* wanted = reinterpret_cast<F*>(to);
+      for (std::int64_t i = begin; i < end; ++i) wanted[i] = static_cast<F>(given[i]);
     },
-    [](const F* from, std::byte* to, std::int64_t begin, std::int64_t end, bool rounds) {
-      T* wanted = reinterpret_cast<T*>(to);
-      if (rounds)
-        for (std::int64_t i = begin; i < end; ++i) wanted[i] = cut<T, F>(from[i], true);
-      else
-        for (std::int64_t i = begin; i < end; ++i) wanted[i] = cut<T, F>(from[i], false);
+    [](const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t end, bool rounds) {
+      constexpr std::int64_t SOME = 512;
+      F rounded[SOME];
+      const bool nearest = rounds && !std::is_floating_point_v<T>;
+      for (; begin < end; begin += SOME) {
+        const F* given = reinterpret_cast<const F*>(from) + begin;
+        T* wanted = reinterpret_cast<T*>(to) + begin;
+        const std::int64_t count = std::min(SOME, end - begin);
+        if (nearest) round_some(given, rounded, count), given = rounded;
+        for (std::int64_t i = 0; i < count; ++i) wanted[i] = cut<T, F>(given[i]);
+      }
     },
-    [](F number) { return bits_of(cut<T, F>(number, false)); }};
+    [](double number) { return bits_of(cut<T, F>(static_cast<F>(number))); },
+    run_pass<F>};
 
 // Sums.
-template <class F>
-class Weighed : public Resized<F> {
-  using Base = Resized<F>;
-  using Base::axes_, Base::in_, Base::out_;
-
+class Weighed : public Resized {
  public:
-  Weighed(const Call& call, const Elements<F>& elements)
-      : Base(call, elements.whole), elements_(elements), element_(static_cast<std::int64_t>(size_of(call.in[0].dtype))) {
-    this->how = this->rule_.mode == Mode::linear ? "linear" : "cubic";
-    this->flops = static_cast<double>(call.out[0].size()) * (this->rule_.mode == Mode::linear ? 6 : 14);
+  Weighed(const Call& call, const Elements& elements)
+      : Resized(call, elements.whole, elements.wide), elements_(elements),
+        element_(static_cast<std::int64_t>(size_of(call.in[0].dtype))) {
+    how = rule_.mode == Mode::linear ? "linear" : "cubic";
+    flops = static_cast<double>(call.out[0].size()) * (rule_.mode == Mode::linear ? 6 : 14);
     auto first = static_cast<int>(out_.size());
     for (const Axis& a : axes_) first = std::min(first, a.number);
     for (int i = 0; i < static_cast<int>(out_.size()); ++i) {
@@ -388,36 +409,37 @@ class Weighed : public Resized<F> {
     // fractions are cut off, keep the order that NumPy has.
     order_.resize(axes_.size());
     std::iota(order_.begin(), order_.end(), 0);
-    if (!elements.whole)
-      std::stable_sort(order_.begin(), order_.end(), [&](std::size_t i, std::size_t j) {
-        const Axis &a = axes_[i], &b = axes_[j];
-        const double more = static_cast<double>(a.size) * static_cast<double>(b.old), less = static_cast<double>(b.size) * static_cast<double>(a.old);
-        if (more != less) return more < less;
-        return a.size > a.old ? a.number > b.number : a.number < b.number;
-      });
+    const auto before = [&](std::size_t i, std::size_t j) {
+      const Axis &a = axes_[i], &b = axes_[j];
+      const double more = static_cast<double>(a.size) * static_cast<double>(b.old), less = static_cast<double>(b.size) * static_cast<double>(a.old);
+      if (more != less) return more < less;
+      return a.size > a.old ? a.number > b.number : a.number < b.number;
+    };
+    for (std::size_t i = 1; i < order_.size() && !elements.whole; ++i)
+      for (std::size_t j = i; j > 0 && before(order_[j], order_[j - 1]); --j) std::swap(order_[j], order_[j - 1]);
     std::int64_t now = old_;
     most_ = now;
     for (std::size_t i : order_) {
       now = axes_[i].old ? times(now / axes_[i].old, axes_[i].size) : 0;
       most_ = std::max(most_, now);
     }
-    buffers_ = this->scratch;
+    buffers_ = scratch;
     apart_ = outer_ >= call.threads;
-    this->scratch += times(2, apart_ ? call.threads : 1, aligned(times(most_, sizeof(F))));
+    scratch += times(2, apart_ ? call.threads : 1, aligned(times(most_, weight_)));
   }
 
   void run(const Run& run) const override {
-    std::array<Table<F>, MOST_AXES> tables;
-    for (std::size_t i = 0; i < axes_.size(); ++i) tables[i] = this->table(run, i);
-    if (this->empty()) return;
-    std::array<Pass<F>, MOST_AXES> passes;
+    std::array<Table, MOST_AXES> tables;
+    for (std::size_t i = 0; i < axes_.size(); ++i) tables[i] = table(run, i);
+    if (empty()) return;
+    std::array<Pass, MOST_AXES> passes;
     std::int64_t now[MOST_AXES], cost = 64;
     std::copy(in_.begin(), in_.end(), now);
     int count = 0;
     for (std::size_t i : order_) {
       const Axis& a = axes_[i];
       if (!tables[i].changes) continue;
-      Pass<F>& pass = passes[count++] = {tables[i], a.old, a.size, 1, 1};
+      Pass& pass = passes[count++] = {tables[i], a.old, a.size, 1, 1};
       now[a.number] = a.size;
       for (std::size_t d = 0; d < in_.size(); ++d) (static_cast<int>(d) < a.number ? pass.middle : pass.inner) *= now[d];
       pass.middle /= outer_, pass.inner /= a.size;
@@ -434,37 +456,36 @@ class Weighed : public Resized<F> {
           run.ranges(n, grain_of(bytes), [&](std::int64_t begin, std::int64_t end, int) { f(begin, end); });
         });
     for (std::size_t i = 0; i < axes_.size(); ++i)
-      if (tables[i].some_outside) this->fill(run, axes_[i], tables[i].outside, elements_.bits(static_cast<F>(this->beyond_)));
+      if (tables[i].some_outside) fill(run, axes_[i], tables[i].outside, elements_.bits(beyond_));
   }
 
  private:
   // share: calls f(begin, end) for parts of so many, of so many bytes each
   template <class S>
-  void part(const Run& run, std::int64_t number, int thread, const Pass<F>* passes, int count, S&& share) const {
+  void part(const Run& run, std::int64_t number, int thread, const Pass* passes, int count, S&& share) const {
     const bool converts = elements_.converts;
-    const std::size_t each = aligned(most_ * sizeof(F));
-    std::byte* memory = run.scratch + buffers_ + 2 * each * thread;
-    F *one = reinterpret_cast<F*>(memory), *other = reinterpret_cast<F*>(memory + each);
+    const std::size_t each = aligned(most_ * weight_);
+    std::byte *one = run.scratch + buffers_ + 2 * each * thread, *other = one + each;
     const std::byte* given = run.input<std::byte>(0) + number * old_ * element_;
     std::byte* wanted = run.output<std::byte>() + number * new_ * element_;
-    const F* from = reinterpret_cast<const F*>(given);
+    const std::byte* from = given;
     if (converts) {
-      share(old_, sizeof(F), [&](std::int64_t begin, std::int64_t end) { elements_.to_sum(given, one, begin, end); });
+      share(old_, weight_, [&](std::int64_t begin, std::int64_t end) { elements_.to_sum(given, one, begin, end); });
       from = one;
       std::swap(one, other);
     }
     for (int i = 0; i < count; ++i) {
-      F* to = !converts && i + 1 == count ? reinterpret_cast<F*>(wanted) : one;
-      share(passes[i].rows(), passes[i].cost(), [&](std::int64_t begin, std::int64_t end) { passes[i].run(from, to, begin, end); });
+      std::byte* to = !converts && i + 1 == count ? wanted : one;
+      share(passes[i].rows(), passes[i].cost(), [&](std::int64_t begin, std::int64_t end) { elements_.pass(passes[i], from, to, begin, end); });
       from = to;
       std::swap(one, other);
     }
-    const bool rounds = this->rule_.antialias;
+    const bool rounds = rule_.antialias;
     if (converts || !count)
-      share(new_, sizeof(F), [&](std::int64_t begin, std::int64_t end) { elements_.from_sum(from, wanted, begin, end, rounds); });
+      share(new_, weight_, [&](std::int64_t begin, std::int64_t end) { elements_.from_sum(from, wanted, begin, end, rounds); });
   }
 
-  const Elements<F>& elements_;
+  const Elements& elements_;
   std::int64_t element_;  // bytes of one
   std::vector<std::size_t> order_;
   std::int64_t outer_ = 1, old_ = 1, new_ = 1, most_ = 0;  // parts, and elements of one: old, new, at most in between
@@ -473,10 +494,10 @@ class Weighed : public Resized<F> {
 };
 
 // The nearest elements.
-class Chosen : public Resized<float> {
+class Chosen : public Resized {
  public:
   // beyond: the bits of what becomes of those outside
-  Chosen(const Call& call, std::uint64_t beyond) : Resized(call, false), value_(beyond) {
+  Chosen(const Call& call, std::uint64_t beyond) : Resized(call, false, false), value_(beyond) {
     how = "nearest";
     std::size_t last = in_.size();
     inner_ = 1;
@@ -492,7 +513,7 @@ class Chosen : public Resized<float> {
   }
 
   void run(const Run& run) const override {
-    std::array<Table<float>, MOST_AXES> tables;
+    std::array<Table, MOST_AXES> tables;
     std::array<const std::int32_t*, MOST_AXES> places{};
     for (std::size_t i = 0; i < axes_.size(); ++i) {
       tables[i] = table(run, i);
@@ -543,11 +564,9 @@ class Chosen : public Resized<float> {
   std::vector<std::int64_t> strides_;
 };
 
-template <class T, class F>
-std::unique_ptr<Kernel> make(const Call& call) {
-  const Elements<F>& elements = ELEMENTS<T, F>;
-  if (call.attrs.text("mode") != "nearest") return std::make_unique<Weighed<F>>(call, elements);
-  return std::make_unique<Chosen>(call, elements.bits(static_cast<F>(call.attrs.real("extrapolation_value"))));
+std::unique_ptr<Kernel> make(const Call& call, const Elements& elements) {
+  if (call.attrs.text("mode") != "nearest") return std::make_unique<Weighed>(call, elements);
+  return std::make_unique<Chosen>(call, elements.bits(call.attrs.real("extrapolation_value")));
 }
 
 }  // namespace
@@ -555,17 +574,17 @@ std::unique_ptr<Kernel> make(const Call& call) {
 std::unique_ptr<Kernel> bind_onnx_resize(const Call& call) {
   switch (call.in[0].dtype) {
     case DType::f32:
-      return make<float, float>(call);
+      return make(call, ELEMENTS<float, float>);
     case DType::f64:
-      return make<double, double>(call);
+      return make(call, ELEMENTS<double, double>);
     case DType::i8:
-      return make<std::int8_t, float>(call);
+      return make(call, ELEMENTS<std::int8_t, float>);
     case DType::u8:
-      return make<std::uint8_t, float>(call);
+      return make(call, ELEMENTS<std::uint8_t, float>);
     case DType::i32:
-      return make<std::int32_t, float>(call);
+      return make(call, ELEMENTS<std::int32_t, float>);
     case DType::i64:
-      return make<std::int64_t, double>(call);
+      return make(call, ELEMENTS<std::int64_t, double>);
     default:
       break;
   }

@@ -115,9 +115,8 @@ std::unique_ptr<Kernel> bind_upsampling(const Call& call) {
   const bool adds = attrs.text("multi_input_mode") == "sum" && call.in.size() > 1;
   if (attrs.text("sample_type") == "bilinear") {
     want(scale >= 1 && scale < (1 << 15));
-    using Value = Attrs::Value;
-    const std::vector<std::int64_t> kernel(2, 2 * scale - scale % 2), stride(2, scale), pad(2, scale / 2);
-    const Attrs all({{"kernel", Value(kernel)}, {"stride", Value(stride)}, {"pad", Value(pad)}, {"num_group", Value(filters)}});
+    const std::int64_t side = 2 * scale - scale % 2, pad = scale / 2;
+    const Attrs all({{"kernel", {side, side}}, {"stride", {scale, scale}}, {"pad", {pad, pad}}}, {{"num_group", filters}});
     return bind_deconvolution(Call{all, call.in, call.out, call.threads, call.precise});
   }
   if (!adds) return bind_repeated_pixels(call);

@@ -54,7 +54,7 @@ class Pool64 : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> pooling(std::int64_t planes, std::vector<Windows> axes, const Pooling& pooling) {
+__attribute__((cold)) std::unique_ptr<Kernel> pooling(std::int64_t planes, std::vector<Windows> axes, const Pooling& pooling) {
   return std::make_unique<Pool64>(planes, std::move(axes), pooling);
 }
 

@@ -27,6 +27,16 @@ GX_INLINE void store(const RegD (&sum)[N], const Epilogue& f, double shift, cons
   }
 }
 
+// Of the first columns only.
+__attribute__((noinline)) void store_some(const RegD (&sum)[REGS], const Epilogue& f, double shift, const double* more, Index columns,
+                                          double* to) {
+  alignas(64) double bias[PANEL] = {}, residual[PANEL] = {}, all[PANEL];
+  if (f.bias) std::copy(f.bias, f.bias + columns, bias);
+  if (more) std::copy(more, more + columns, residual);
+  store<REGS>(sum, f, shift, f.bias ? bias : nullptr, more ? residual : nullptr, all);
+  std::copy(all, all + columns, to);
+}
+
 template <int R>
 void tile(const Matrix& a, const double* panel, Index k, Index columns, double* c, Index ldc, Index row, const Epilogue& f) {
   RegD sum[R][REGS] = {};
@@ -51,11 +61,10 @@ void tile(const Matrix& a, const double* panel, Index k, Index columns, double* 
       store<REGS>(sum[r], f, shift, f.bias, more, to);
       continue;
     }
-    alignas(64) double bias[PANEL] = {}, residual[PANEL] = {}, all[PANEL];
-    if (f.bias) std::copy(f.bias, f.bias + columns, bias);
-    if (more) std::copy(more, more + columns, residual);
-    store<REGS>(sum[r], f, shift, f.bias ? bias : nullptr, more ? residual : nullptr, all);
-    std::copy(all, all + columns, to);
+    RegD apart[REGS];
+#pragma GCC unroll 8
+    for (int v = 0; v < REGS; ++v) apart[v] = sum[r][v];
+    store_some(apart, f, shift, more, columns, to);
   }
 }
 
@@ -143,7 +152,7 @@ void want_within(const Tensor& t, const gemm::Layout& layout, Index rows, Index 
   for (Index at : layout.begin) want(at >= 0 && at <= end);
 }
 
-std::unique_ptr<Kernel> checked(gemm::Products products, int bias, const Call& call) {
+__attribute__((cold)) std::unique_ptr<Kernel> checked(gemm::Products products, int bias, const Call& call) {
   want_doubles(call);
   const auto& [m, n, k] = products.sizes;
   want(m >= 0 && n >= 0 && k >= 0);
