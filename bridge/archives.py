@@ -37,6 +37,18 @@ _BROKEN = (
 )
 _WANTED = (".json", ".params", ".onnx")
 """Ends of names of members that are looked at; others (logs, labels) are passed over, and of scripts the names are kept."""
+_TEMPLATES = Path(__file__).parent / "serving" / "templates"
+_OWN = frozenset(p.name.removesuffix(".txt") for p in _TEMPLATES.glob("*.py.txt"))
+"""Names of scripts that deploy puts beside a model; what they do is what the model's file says."""
+
+
+def _is_own(script: Path) -> bool:
+    """True for a script that is as deploy writes it."""
+    return (
+        script.name in _OWN
+        and script.is_file()
+        and script.read_bytes() == (_TEMPLATES / f"{script.name}.txt").read_bytes()
+    )
 
 
 def is_archive(path: Path) -> bool:
@@ -56,9 +68,10 @@ class Unpacked:
         self.close = weakref.finalize(self, _remove, self.folder, os.getpid())
         """Removes the folder."""
         self.scripts: list[str] = []
-        """Names of the members that are programs in Python, which nothing here reads or runs."""
+        """Names of the members that are programs in Python, which nothing here runs; without those of deploy, as they are."""
         try:
             self._unpack(self._is_wanted)
+            self.scripts = [name for name in self.scripts if not _is_own(self.folder / name)]
         except BaseException:
             self.close()
             raise
@@ -68,7 +81,7 @@ class Unpacked:
             return False
         if name.endswith(".py"):
             self.scripts.append(str(PurePosixPath(name)))
-        return name.endswith(_WANTED)
+        return name.endswith(_WANTED) or PurePosixPath(name).name in _OWN
 
     @property
     def notes(self) -> tuple[str, ...]:

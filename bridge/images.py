@@ -110,7 +110,7 @@ def _named(text: str, specs: Mapping[str, Spec], model: Model) -> tuple[str, Pat
     fitting = [n for n, s in specs.items() if _layout(s.shape) is not None]
     if len(fitting) == 1:
         return fitting[0], Path(text)
-    shapes = ", ".join(f"{n} {show(s.shape)}" for n, s in specs.items())
+    shapes = ", ".join(f"{n} {'of no known size' if s.shape is None else show(s.shape)}" for n, s in specs.items())
     what = (
         f"which of {', '.join(fitting)} is meant: --image NAME=PATH"
         if fitting

@@ -108,6 +108,7 @@ class Gluonnx:
         from .paths import one_or_more
         from .project.check import found_in, judged
         from .project.config import REASONS, Rules, as_reasons, as_rules
+        from .project.results import WORDS
 
         reasons = REASONS if fail_on is None else as_reasons(fail_on)
         a, b, inputs, baseline, params = map(self._found, (a, b, inputs, baseline, params))
@@ -129,7 +130,7 @@ class Gluonnx:
             result = judged(Rules(), lambda _limits: verify(first, second, tolerance=tolerance, **told))
         found = found_in(result, first, second, baseline, one_or_more(outputs))
         failing = [r for r in reasons if not (little and r in ("says-little", "unreached"))]
-        wrong = found.failing(failing)
+        wrong = [f"{WORDS[r].upper()}: {words}" for r in found.found if r in failing for words in found.found[r]]
         if wrong:
             shown = [] if result.verdict == "not equivalent" and "differs" in failing else wrong
             raise AssertionError(self._message(result, shown))
@@ -227,9 +228,10 @@ class Gluonnx:
         return open_model(given, params)
 
     def _message(self, result: VerifyResult, wrong: Sequence[str] = ()) -> str:
-        """The text of a failure, and where the report is. wrong: what the result itself does not say."""
+        """The text of a failure, and where the report is. wrong: what the result itself does not say; it comes first, for pytest's
+        summary has the first line alone."""
         report = self._write_report(result)
-        text = "\n".join((str(result).rstrip(), *wrong))
+        text = "\n".join((*wrong, str(result).rstrip()))
         return f"{text}{f'{os.linesep}report: {report}' if report else ''}"
 
     def _write_report(self, result: VerifyResult) -> str:

@@ -47,7 +47,10 @@ SHOWN_PARAMETERS = 8
 """Names of parameters that a table shows of many."""
 
 
-def _loads(lacking: Sequence[str]) -> str:
+def _loads(lacking: Sequence[str], imported: bool = True) -> str:
+    """Words for whether MXNet loads a symbol. imported: False for what a file would become, which is none yet."""
+    if lacking and not imported:
+        return f"would not load if it was imported, as it lacks {', '.join(lacking)}; gluonnx runs it"
     return f"does not load: it lacks {', '.join(lacking)}" if lacking else "loads"
 
 
@@ -306,7 +309,7 @@ def inspect_table(result: InspectResult) -> Page:
         *_shared(result.shared),
         ("operators", _counts(result.operators)),
     ]
-    rows.append(("in MXNet 1.9.1", _loads(result.mxnet)))
+    rows.append(("in MXNet 1.9.1", _loads(result.mxnet, result.kind != "onnx")))
     rows += _classes(result.classes)
     rows += [(f"made: {name}", value) for name, value in result.provenance.items()]
     if result.missing:
@@ -388,7 +391,10 @@ def operators_table(result: OperatorsResult) -> Page:
         said = ", ".join(map(str, row.opsets)) or f"no: {row.reason}"
         cells = (row.name, ", ".join(row.aliases), row.gradient, row.kernel, said, "; ".join(row.refused))
         rows.append((*cells, ", ".join(row.read)))
-    parts: list[Block] = [Grid([Column(name, fold=True) for name in heads], rows)]
+    longest = max((len(row.name) for row in result.operators), default=0)
+    needs = ((min(longest, 30), 0), (20, 4), (8, 1), (12, 3), (12, 0), (20, 5), (16, 2))
+    columns = [Column(name, fold=True, least=least, spare=spare) for name, (least, spare) in zip(heads, needs)]
+    parts: list[Block] = [Grid(columns, rows)]
     if result.absent:
         columns = [Column(name, fold=True) for name in ("operator", "why")]
         parts += [Line(""), Grid(columns, sorted(result.absent.items()), f"{len(result.absent)} are not here")]

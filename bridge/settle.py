@@ -593,6 +593,16 @@ def _channels(node: Node, weight: tuple[int, ...]) -> int:
     return (weight[-1] if _last(node) else weight[1]) * getattr(node.op, "num_group", 1)
 
 
+def with_sides(
+    model: Model, name: str, shape: tuple[int, ...], specs: Mapping[str, Spec], sides: Sequence[int]
+) -> tuple[int, ...]:
+    """The shape of a picture, with sides that the network takes where it does not take these and some are found."""
+    if len(shape) != 4 or fits(model, {**specs, name: Spec(shape, specs[name].dtype)}):
+        return shape
+    side = fitting_side(model, name, tuple(UNKNOWN if i in sides else d for i, d in enumerate(shape)), specs)
+    return shape if side is None else tuple(side if i in sides else d for i, d in enumerate(shape))
+
+
 def channels_last(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     """Words for images that were given with their channels where the first convolution does not take them."""
     problems = []
@@ -614,6 +624,7 @@ def channels_last(model: Model, specs: Mapping[str, Spec]) -> list[str]:
             said += f"; is it {order}? try --input {name}:{','.join(map(str, turned))}"
         else:
             fitting = (*shape[:-1], wanted) if last else (shape[0], wanted, *shape[2:])
+            fitting = with_sides(model, name, fitting, specs, (1, 2) if last else (2, 3))
             said += f"; try --input {name}:{','.join(map(str, fitting))}"
         problems.append(said)
     return problems

@@ -127,7 +127,8 @@ TROUBLES = (
         "channels",
         "The shape of an input does not fit the weights",
         BAD_INPUT,
-        r"channels, and the first convolution|try --input|shapes are given as the file takes them",
+        r"channels, and the first convolution|try --input|shapes are given as the file takes them|not the size that the network "
+        r"was trained for",
         "data (1, 4, 32, 32): 4 channels, and the first convolution (conv0) wants 3; try --input data:1,3,32,32",
         "The parameters were made for another shape. Often the axes are in another order: MXNet's images are (N, C,"
         " H, W).",
@@ -135,6 +136,8 @@ TROUBLES = (
             "Use the shape that the message proposes.",
             "For a file that takes (N, H, W, C), add `--layout NHWC`; `--input` then has the file's order, "
             "`data:1,32,32,3`.",
+            "*parameter fc1_weight: got shape ..., wanted ...*: a dense layer fixes the size. Give that of the training; pictures "
+            "of another one are resized by the file (`--resize`).",
         ),
     ),
     Trouble(
@@ -204,9 +207,9 @@ TROUBLES = (
     ),
     Trouble(
         "names-of-classes",
-        "A file of labels contains no class names",
+        "A file of labels contains no class names, or too few",
         BAD_INPUT,
-        r"^labels .*(wanted names of classes|wanted the name of a class|wanted JSON)",
+        r"^labels .*(wanted names of classes|wanted the name of a class|wanted JSON)|^labels: got",
         "labels inference.py: a .py file, wanted names of classes, one a line, in a file that ends in .txt, .json, .csv, .tsv, "
         ".names, .labels, .classes, .list, .lst or in nothing",
         "Each line of the file is the name of a class, beginning with class 0. A file that looks like a program is "
@@ -214,6 +217,7 @@ TROUBLES = (
         (
             "Give a text file with a name per line, in the order of the class numbers used in training.",
             "In a `.json` file: a list of names, or names by class number.",
+            "*got 2 names for 10 classes*: give as many as the network has classes, with a line for the background if it is one.",
         ),
     ),
     Trouble(
@@ -259,6 +263,20 @@ TROUBLES = (
         "openvino is not installed (No module named 'openvino'); pip install openvino",
         "Packages that few users need are not installed with gluonnx.",
         (("Run the command in the message. A target may be installed in another Python: see [targets](targets.md)."),),
+    ),
+    Trouble(
+        "fixed-by-weights",
+        "No other size of a dynamic axis fits the weights",
+        BAD_INPUT,
+        r"has weights for one size alone",
+        "fc (FullyConnected) has weights for one size alone: fc_weight (3, 128). No other size fits, so leave data:2=height and "
+        "data:3=width out of --dynamic; a network for any size pools over all places before such a layer",
+        "A dense layer that reads all places of a picture, or all steps of a sequence, has a weight for each of them: the network "
+        "works at one size only.",
+        (
+            "Leave the axes that the message names out of `--dynamic`; the batch can stay: `--dynamic batch`.",
+            "For pictures of any size let the file resize them: `--resize 224x224` ([deploy](deploy.md)).",
+        ),
     ),
     Trouble(
         "no-module-mxnet",
@@ -380,6 +398,19 @@ TROUBLES = (
         (
             "Define it and its ONNX form in a plug-in: `--plugin mine.py`, [plugins](plugins.md).",
             "Cut the graph before it; the message may end with a command that does.",
+        ),
+    ),
+    Trouble(
+        "no-reading",
+        "An ONNX operator cannot be read",
+        UNSUPPORTED,
+        r"no reading for",
+        "1 node cannot be read:\n  f (Foo): no reading for Foo of domain my.dom at opset 1; define one in a plug-in (--plugin "
+        "FILE.py) with converters.registry.imports('Foo', domain='my.dom')",
+        "The ONNX file uses an operator that gluonnx does not read: one of another domain than ONNX's own, or of a newer ONNX.",
+        (
+            "Define how it is read in a plug-in: `gluonnx import --plugin mine.py`, [plugins](plugins.md).",
+            "Or export the model without it; exporters have options for operators of their own.",
         ),
     ),
     Trouble(
@@ -626,7 +657,8 @@ TROUBLES = (
         "bridge.engines.OutOfTime",
         "",
         "onnxruntime has not run the model to its end within 600 s; it may hold a loop without an end",
-        "The process of the engine was ended.",
+        "The process of the engine was ended. Exit status 3, and nothing was written. Where the outputs were compared in time, and "
+        "only the tensors inside were not, the file is written, and a note says so.",
         (("If the model has no endless loop, allow more time: `--time-limit`, `gluonnx.set_time_limit(seconds)`."),),
     ),
     Trouble(

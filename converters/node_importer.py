@@ -545,7 +545,8 @@ class Importer:
                 return self.expand(standard, inputs)
             reason = NOT_IMPORTED.get((self.domain, name))
             where = f" of domain {self.domain}" if self.domain else ""
-            hint = f"register one with converters.imports({name!r}), see CONTRIBUTING.md"
+            own = f", domain={self.domain!r}" if self.domain else ""
+            hint = f"define one in a plug-in (--plugin FILE.py) with converters.registry.imports({name!r}{own})"
             raise NoReading(reason or f"no reading for {name}{where} at opset {opset}; {hint}")
         while inputs and inputs[-1] is None:
             inputs.pop()

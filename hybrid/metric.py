@@ -391,7 +391,7 @@ class Accuracy(_Plain):
     Parameters
     ----------
     axis : int, default 1
-        Axis of the channels; negative ones count from the last.
+        Axis of the classes in predictions; negative ones count from the last.
     name : str, default 'accuracy'
         Name that the number is shown by.
     output_names : list of str or None, default None
@@ -915,7 +915,7 @@ class Perplexity(_Plain):
     Parameters
     ----------
     axis : int, default -1
-        Axis of the channels; negative ones count from the last.
+        Axis of the classes in predictions; negative ones count from the last.
     name : str, default 'perplexity'
         Name that the number is shown by.
     output_names : list of str or None, default None

@@ -71,6 +71,43 @@ DISTRIBUTIONS: dict[str, tuple[dict[str, Any], str]] = {
 }
 """Functions with a scalar and an array form: parameters with defaults, and what they draw."""
 
+MEANINGS = {
+    "low": "Least number that is drawn.",
+    "high": "Upper bound, which is not drawn itself.",
+    "loc": "Mean.",
+    "scale": "Standard deviation.",
+    "exponential scale": "Mean, which is 1 / rate.",
+    "lam": "Mean.",
+    "alpha": "Shape, more than 0.",
+    "generalized_negative_binomial alpha": "Dispersion, 1 / k.",
+    "beta": "Scale, more than 0.",
+    "k": "Failures after which it ends.",
+    "p": "Probability of a failure, from 0 to 1.",
+    "mu": "Mean.",
+    "shape": "Shape of the result; of parameters that are arrays, numbers that are drawn for each of their elements.",
+    "dtype": "Type of the numbers, by default float32, of randint int32.",
+    "ctx": "Device of the result; by default the current one.",
+    "out": "Array that the numbers are written to, which says shape and dtype, too.",
+}
+"""Arguments by their names, and where a distribution means something else by one also behind its own."""
+
+
+def _described(side: Side, name: str, own: dict[str, Any]) -> str:
+    """The section of a docstring that says what the arguments of a distribution mean."""
+    kind = "NDArray" if side is ARRAYS else "Symbol"
+    kinds = {
+        "shape": "int or tuple of int",
+        "dtype": "str or dtype",
+        "ctx": "Context or None",
+        "out": "NDArray or None",
+    }
+    lines = []
+    for argument, default in own.items():
+        what = kinds.get(argument, "int" if name == "randint" else f"float or {kind}")
+        shown = "" if default in (inspect.Parameter.empty, UNSET) else f", default {default}"
+        lines += [f"{argument} : {what}{shown}", f"    {MEANINGS.get(f'{name} {argument}', MEANINGS[argument])}"]
+    return "\n\nParameters\n----------\n" + "\n".join(lines)
+
 
 def draw(side: Side, name: str, parameters: dict[str, Any], given: dict[str, Any]) -> Any:
     """Sample by whichever operator takes such parameters. given: shape, dtype, ctx, out and further keywords.
@@ -137,7 +174,7 @@ def distribution(side: Side, name: str) -> Callable[..., Any]:
 
     given = ", ".join([*map(str, range(len(required))), "shape=(2, 3)"])
     call = f"mx.nd.random.{name}({given}).shape"
-    _publish(function, side, name, inspect.cleandoc(doc) + _shown(call, "(2, 3)"))
+    _publish(function, side, name, inspect.cleandoc(doc) + _described(side, name, own) + _shown(call, "(2, 3)"))
     function.__signature__ = signature  # type: ignore[attr-defined]
     return function
 

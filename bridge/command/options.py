@@ -46,7 +46,7 @@ AlsoOption = Annotated[
 ]
 ParamsArgument = Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")]
 ParamsOption = Annotated[
-    Path | None, typer.Option("--params", help="The same, as the commands of two models have it.", show_default=False)
+    Path | None, typer.Option("--params", help="The parameters, in place of the second argument.", show_default=False)
 ]
 OpsetOption = Annotated[
     str | None,

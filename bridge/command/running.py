@@ -38,7 +38,6 @@ from .options import (
     ParamsOption,
     Plugin,
     Precision,
-    RangeOption,
     Report,
     Rtol,
     Scaled,
@@ -104,9 +103,15 @@ def run(
     params: ParamsArgument = None,
     params_option: ParamsOption = None,
     inputs: FeedsOption = None,
-    input: InputOption = None,
+    input: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="The size of --image, if the model says none: data:1,3,224,224. May be repeated."),
+    ] = None,
     image: ImageOption = None,
-    range: RangeOption = None,
+    range: Annotated[
+        list[str] | None,
+        typer.Option("--range", help="The numbers of --image: NAME:LOW,HIGH, such as data:0,255. May be repeated."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write outputs here (.npz).")] = None,
     engine: Annotated[str | None, typer.Option(help="native or onnxruntime; by default what the model is for.")] = None,
     outputs: OutputsOption = None,
@@ -129,8 +134,14 @@ def run(
         opened = bridge.open_model(model, params)
         names = list(bridge.inspect(opened).inputs)
         if inputs is None and not image:
+            unread = [f"--{option}" for option, value in (("input", input), ("range", range)) if value]
             raise BadInput(
-                f"give --inputs FILE.npz with arrays named {', '.join(names)}, or --image for one of pictures"
+                *(
+                    [f"{' and '.join(unread)}: run draws no numbers, and reads it for the size of --image alone"]
+                    if unread
+                    else []
+                ),
+                f"give --inputs FILE.npz with arrays named {', '.join(names)}, or --image for one of pictures",
             )
         if output is not None:
             check_target(output, inputs, *opened.files())

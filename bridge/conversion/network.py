@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -379,6 +380,33 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
         )
         return OtherSizes(_at(specs, dynamic, near), (note,))
     return OtherSizes(_at(specs, dynamic, sizes), tuple(notes))
+
+
+def fixed_by_weights(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic) -> str:
+    """Words for open axes of which no other size fits, because a node's weights are for one alone; empty where there are none."""
+    assert model.graph is not None
+    nodes = {n.name: n for n in model.graph.nodes}
+    given = {label: specs[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+    fixed: dict[str, list[str]] = {}
+    for label, size in given.items():
+        refusals = [_refusal(model, specs, dynamic, given | {label: s}) for s in (size + 1, size * 2, size // 2) if s]
+        match = re.match(r"Error in operator (.+?): \[", refusals[0])
+        node = nodes.get(match[1]) if match else None
+        if not all(refusals) or node is None or node.op is None:
+            continue
+        held = [
+            f"{e.node.name} {show(model.params[e.node.name].shape)}" for e in node.inputs if e.node.name in model.params
+        ]
+        if held:
+            axes = [
+                f"{n}:{a}={label}" for n, named in dynamic.items() for a, given_to in named.items() if given_to == label
+            ]
+            fixed.setdefault(f"{node.name} ({node.op.name}) has weights for one size alone: {held[0]}", []).extend(axes)
+    return "; ".join(
+        f"{why}. No other size fits, so leave {' and '.join(axes)} out of --dynamic; a network for any size pools over all "
+        "places before such a layer"
+        for why, axes in fixed.items()
+    )
 
 
 STEPS = (2, 4, 8, 16, 32, 64, 128)

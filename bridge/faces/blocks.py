@@ -28,11 +28,14 @@ class Facts:
 
 @dataclass(frozen=True)
 class Column:
-    """The head of a column. right: its cells are numbers. fold: what is too long goes on in the next line."""
+    """The head of a column. right: its cells are numbers. fold: what is too long goes on in the next line. least: characters that
+    it needs. spare: of columns that have no room the one with the highest number is left out first; 0 for one that stays."""
 
     name: str
     right: bool = False
     fold: bool = False
+    least: int = 0
+    spare: int = 0
 
 
 @dataclass(frozen=True)

@@ -54,11 +54,34 @@ def _facts(rows: Sequence[tuple[str, str | Text]]) -> Table:
     return table
 
 
-def _grid(grid: Grid) -> Table:
+class _Fitting:
+    """Printer of a table some of whose columns say what they need: those that matter least are left out where there is no room."""
+
+    def __init__(self, grid: Grid):
+        self.grid = grid
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        columns = list(enumerate(self.grid.columns))
+        while sum(2 + max(len(c.name), c.least) for _, c in columns) - 2 > options.max_width and len(columns) > 1:
+            columns.remove(max(columns, key=lambda of: of[1].spare))
+        kept = [i for i, _ in columns]
+        yield _table(Grid([c for _, c in columns], [[row[i] for i in kept] for row in self.grid.rows], self.grid.title))
+        if left := [c.name for i, c in enumerate(self.grid.columns) if i not in kept]:
+            yield Text(f"no room here for: {', '.join(left)} (--json has all)", style="dim")
+
+
+def _grid(grid: Grid) -> RenderableType:
+    return _Fitting(grid) if any(c.spare for c in grid.columns) else _table(grid)
+
+
+def _table(grid: Grid) -> Table:
     table = Table(title=Text(grid.title) if grid.title else None, title_justify="left", box=None, pad_edge=False)
     for column in grid.columns:
         table.add_column(
-            column.name, justify="right" if column.right else "left", overflow="fold" if column.fold else "ellipsis"
+            column.name,
+            justify="right" if column.right else "left",
+            overflow="fold" if column.fold else "ellipsis",
+            min_width=column.least or None,
         )
     for row in grid.rows:
         table.add_row(*(Text(c) if isinstance(c, str) else Text(c.text, style=STYLES[c.tone]) for c in row))
@@ -190,7 +213,7 @@ def outputs(result: VerifyResult, width: int) -> Table:
     for head, _, _ in columns:
         table.add_column(head, justify="left" if head == "verdict" else "right", no_wrap=True)
     for i, d in enumerate(differences):
-        cells = [Text(words.shorten(d.name, max(6, room)))]
+        cells = [Text(words.shorten_output(d.name, max(6, room)))]
         for head, column, _ in columns:
             style = ("green" if d.equal else "red") if head == "verdict" else ""
             cells.append(Text(column[i], style=style))

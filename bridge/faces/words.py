@@ -85,6 +85,15 @@ def shorten(text: str, width: int) -> str:
     return f"{text[:head]}..{text[len(text) - (width - 2 - head) :]}"
 
 
+def shorten_output(name: str, width: int) -> str:
+    """The name of an output, shortened so that the side of a comparison stays in it, which tells it from the others of its name."""
+    side = next((s for s, end in RECORDED.items() if name.endswith(end)), None)
+    if side is None or len(name) <= width:
+        return shorten(name, width)
+    end = f" ({side})"
+    return f"{shorten(name.removesuffix(RECORDED[side]), max(5, width - len(end)))}{end}"
+
+
 def top1(d: Difference) -> str:
     """Share of rows whose greatest is at the same place, and that this is one place in all rows, where it is; empty where the
     output is no list of scores by row."""

@@ -8,17 +8,17 @@ from .work import ManyResult
 
 
 def many_table(result: ManyResult, whole: bool = False) -> Page:
-    """A line for each model that is not well, and how many are. whole: a line for every one."""
+    """A line for each model that is not well or little proved, and how many are well. whole: a line for every one."""
     result = clean(result)
-    shown = [o for o in result.outcomes if o.exit or whole]
+    shown = [o for o in result.outcomes if o.exit or o.says_little or whole]
     columns = [Column("model"), Column("output"), Column("status"), Column("s", right=True), Column("", fold=True)]
     rows = [
         (
             o.model,
             o.output,
-            Line(o.status, "bad" if o.exit else "good"),
+            Line(o.status, "bad" if o.exit else "warn" if o.says_little else "good"),
             f"{o.seconds:.1f}",
-            "from before" if o.again else o.detail,
+            "; ".join(filter(None, ("from before" if o.again else "", o.detail))),
         )
         for o in shown
     ]

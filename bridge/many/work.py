@@ -17,7 +17,7 @@ from typing import Any
 from hybrid.execution.scheduler import usable_cpus
 
 from ..engines import EngineError
-from ..exits import MEANINGS, RUNTIME, worst
+from ..exits import MEANINGS, RUNTIME, SAYS_LITTLE, worst
 from ..faces.data import versions
 from ..older import Older, words
 from ..paths import BadInput
@@ -49,6 +49,11 @@ class Outcome:
     result: Mapping[str, Any] | None
     again: bool = False
 
+    @property
+    def says_little(self) -> bool:
+        """True for a file that was written though what was compared proves little."""
+        return not self.exit and self.status == MEANINGS[SAYS_LITTLE]
+
     def as_dict(self) -> dict[str, Any]:
         told = {
             n: getattr(self, n) for n in ("model", "output", "status", "exit", "detail", "attempts", "seconds", "again")
@@ -71,9 +76,11 @@ class ManyResult:
     @property
     def summary(self) -> str:
         """One line: how many of how many are well."""
-        again = sum(o.again for o in self.outcomes)
+        again, little = (sum(getattr(o, kind) for o in self.outcomes) for kind in ("again", "says_little"))
         well = sum(not o.exit for o in self.outcomes)
-        return f"{well} of {len(self.outcomes)} ok" + (f", {again} of them from before" if again else "")
+        further = f", {again} of them from before" if again else ""
+        proved = f", of which {little} {'say' if little > 1 else 'says'} little" if little else ""
+        return f"{well} of {len(self.outcomes)} ok{further}{proved}"
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -121,6 +128,9 @@ def _outcome(job: Job, told: Mapping[str, Any], out: Path, older: Older) -> Outc
         detail = "; ".join(str(result.get("error", "")).splitlines())
     else:
         made = [Path(f) for f in result["files"]]
+        verified = result.get("verification") or {}
+        if verified.get("verdict") == MEANINGS[SAYS_LITTLE]:
+            status, detail = MEANINGS[SAYS_LITTLE], "; ".join(verified.get("warnings", ()))
         files = tuple((os.path.relpath(f.path, out), f.sha256) for f in identify(made))
     if code or told["killed"] is not None:
         detail = "; ".join([detail, *words(older.kept)])

@@ -28,13 +28,15 @@ from hybrid.passes.strip_labels import label_names
 from ..fitting import fitting_side
 from ..models import Model, split_inputs
 from ..paths import BadInput, listed
-from ..settle import channels_are_fixed, first_layer, unknown_names, with_sizes_beside
+from ..settle import channels_are_fixed, first_layer, unknown_names, with_sides, with_sizes_beside
 from ..stems import PIXELS, TWICE, Known, Stem, expected, stem_of
 from .nodes import apply
 
 KEY = "gluonnx.preprocess"
 NARROW = 8
 """Factor by which numbers that were made small before are narrower than those that a network expects, at least."""
+UNCHANGED = 0.5
+"""Steps that move no number from 0 to 255 by as much do nothing."""
 LAYOUTS = ("NCHW", "NHWC")
 Numbers = float | Sequence[float]
 Dynamic = Mapping[str, Mapping[int, str]]
@@ -165,7 +167,7 @@ def preprocessed(
     network = _layout_of(model, name, known.shape)
     layout = wanted.layout or network
     shape = _shape(model, wanted, name, given.shape, known.shape, network, layout, specs)
-    problems += _other_layout(model, name, shape, layout)
+    problems += _other_layout(model, name, shape, layout, network if wanted.resize is wanted.crop is None else None)
     channels, axes = shape[layout.index("C")], dynamic.get(name, {})
     taken = _channels_taken(model, name)
     if layout.index("C") in axes and taken is not None:
@@ -409,14 +411,19 @@ def _channels_taken(model: Model, name: str) -> int | None:
     return int(weight.shape[-1 if last else 1]) * getattr(layer.op, "num_group", 1)
 
 
-def _other_layout(model: Model, name: str, shape: Sequence[int], layout: str) -> list[str]:
-    """Words for a shape of the file's input that has its channels where another layout has them, or others than the network."""
+def _other_layout(model: Model, name: str, shape: Sequence[int], layout: str, network: str | None) -> list[str]:
+    """Words for a shape of the file's input that has its channels where another layout has them, or others than the network.
+    network: its layout, where sides go into it as they are."""
     wanted = _channels_taken(model, name)
     got, other = shape[layout.index("C")], "NCHW" if layout == "NHWC" else "NHWC"
     if wanted is None or got == wanted or not isinstance(got, int):
         return []
     if shape[other.index("C")] != wanted:
-        fitting = ",".join(str(wanted if axis == "C" else size) for axis, size in zip(layout, shape))
+        sizes = {axis: wanted if axis == "C" else size for axis, size in zip(layout, shape)}
+        if network is not None and is_known(tuple(sizes.values())):
+            inside, sides = tuple(sizes[axis] for axis in network), [network.index(axis) for axis in "HW"]
+            sizes = dict(zip(network, with_sides(model, name, inside, {name: Spec(inside)}, sides)))
+        fitting = ",".join(str(sizes[axis]) for axis in layout)
         return [
             f"{name} {show(tuple(shape))}: {got} channels, and the network takes {wanted}; try --input {name}:{fitting}"
         ]
@@ -434,9 +441,10 @@ def again_done(model: Model, name: str, wanted: Preprocess) -> str:
     """Words for steps that do what the network does to its input by itself; empty where none does.
 
     By itself: constants that are subtracted and multiplied with first, however that is written (bridge/stems.py), or a BatchNorm
-    that has seen such numbers in training. A step does it again where what comes out of it for bytes is not what the network
-    expects: an eighth as wide, or around another center where the network subtracts one. So (x - mean) here and * 0.017 there is
-    not twice."""
+    that has seen such numbers in training. Nothing goes before a network that subtracts a mean, for that is one of numbers as it
+    takes them; where it does nothing but multiply, what multiplies is done again, and (x - mean) here is not. Where a BatchNorm
+    has seen other numbers than pixels, steps are there to make them, and a step does its work again if bytes do not come near
+    those: an eighth as wide, or elsewhere."""
     asked = [step for step in ("unit", "mean", "scale", "std") if getattr(wanted, step) not in (None, False)]
     own = _own_scaling(model, name) if asked else None
     if own is None:
@@ -446,14 +454,18 @@ def again_done(model: Model, name: str, wanted: Preprocess) -> str:
         np.array(_numbers(getattr(wanted, s)) or d) for s, d in (("mean", 0.0), ("scale", 1.0), ("std", 1.0))
     )
     ends = [(end / (255.0 if wanted.unit else 1.0) - mean) * scale / std for end in (0.0, 255.0)]
+    if all(np.all(abs(end - byte) < UNCHANGED) for end, byte in zip(ends, (0.0, 255.0))):
+        return ""
     low, high = np.minimum(*ends), np.maximum(*ends)
     narrow = bool(np.all(high - low < (most - least) / NARROW))
     moved = stem.centered and bool(np.all(abs((low + high) - (least + most)) > (most - least) / 2))
+    scales = stem.seen is not None or not np.allclose(abs(stem.factor), 1)
+    if stem.seen is None or (least, most) == (PIXELS.low, PIXELS.high):
+        moved, narrow = moved or stem.centered, narrow or stem.centered or scales
     again = [s for s in asked if (moved if s == "mean" else narrow)]
     if not again:
         return ""
     gets = f"{low.min():.3g} to {high.max():.3g}"
-    scales = stem.seen is not None or not np.allclose(abs(stem.factor), 1)
     done = "that is done twice, and " if scales or "mean" in again else ""
     return (
         f"the network prepares {name} by itself, as {stem.words(name)}, and expects numbers from {least:.4g} to {most:.4g}: with "

@@ -231,7 +231,8 @@ def choose(
         own = alone(choice, scales, feeds, wishes.weights)
         for output, decibels in own.items():
             if decibels < wishes.least:
-                choice.leave(output, f"by itself it has {decibels:.1f} dB of signal to noise on integers")
+                lost = f"by itself it has {decibels:.1f} dB of signal to noise on integers"
+                choice.leave(output, f"{lost}, where {wishes.least:g} are wanted")
     choice.without_lonely_sums()
 
     def build(products: Iterable[Product]) -> Converted:

@@ -38,6 +38,18 @@ class Wishes:
 class Half(Wishes):
     """Float32 becomes float16, where that holds the numbers.
 
+    Parameters
+    ----------
+    data : path, dict of numpy arrays, or list of dict, default 'drawn'
+        Examples to measure on: a folder of pictures, an .npz, or arrays by name; 'drawn' lets numbers be drawn.
+    labels : path or sequence of int, default None
+        Classes of the examples, one each, for top-1 and top-5 before and after (--truth of the commands): a .txt, .npz or .npy.
+        Names of classes are the labels of Postprocess.
+    io : bool, default False
+        True: inputs and outputs become float16 too.
+    keep : sequence of str, default ()
+        Nodes (by the symbol's names or those in the file) and operators of ONNX that stay in float32.
+
     Examples
     --------
     >>> import gluonnx
@@ -46,9 +58,7 @@ class Half(Wishes):
     """
 
     io: bool = False
-    """True: inputs and outputs become float16 too."""
     keep: Sequence[str] = ()
-    """Nodes (by the symbol's names or those in the file) and operators of ONNX that stay in float32."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,29 @@ class Single(Wishes):
 class Quantized(Wishes):
     """Convolutions and products on 8-bit integers, said by QuantizeLinear and DequantizeLinear.
 
+    Parameters
+    ----------
+    data : path, dict of numpy arrays, or list of dict, default 'drawn'
+        Examples to calibrate and measure on: a folder of pictures, an .npz, or arrays by name; 'drawn' lets numbers be drawn.
+    labels : path or sequence of int, default None
+        Classes of the examples, one each, for top-1 and top-5 before and after (--truth of the commands): a .txt, .npz or .npy.
+        Names of classes are the labels of Postprocess.
+    method : str, default 'minmax'
+        Way to a tensor's range: minmax its extremes, percentile without the furthest, entropy the one that loses least (KL).
+    percentile : float, default 99.99
+        Percentage of a tensor's numbers that a range found by percentile holds.
+    activations : str, default 'uint8'
+        uint8 with any zero point (onnxruntime); or int8 with the zero point 0 (TensorRT).
+    keep : sequence of str, default ()
+        Nodes and operators that stay in float32.
+    least : float, default 10.0
+        Signal to noise in decibels that each layer by itself, and each output, has at least; what hurts more stays in float32.
+    weights : str, default ''
+        int8 (TensorRT; onnxruntime where the CPU has VNNI), uint8 (the same numbers, exact in onnxruntime on any CPU), or int7
+        (half as fine, exact on any CPU too). By default uint8 beside activations of uint8, and int8 beside int8.
+    biases : bool, default True
+        True: biases on int32, as integer kernels add them up; False: on float32 (TensorRT).
+
     Examples
     --------
     >>> import gluonnx
@@ -75,20 +108,12 @@ class Quantized(Wishes):
     """
 
     method: Calibration = "minmax"
-    """Way to a tensor's range: minmax its extremes, percentile without the furthest, entropy the one that loses least (KL)."""
     percentile: float = 99.99
-    """Percentage of a tensor's numbers that a range found by percentile holds."""
     activations: str = "uint8"
-    """uint8 with any zero point (onnxruntime); or int8 with the zero point 0 (TensorRT)."""
     keep: Sequence[str] = ()
-    """Nodes and operators that stay in float32."""
     least: float = 10.0
-    """Signal to noise in decibels that each layer by itself, and each output, has at least; what hurts more stays in float32."""
     weights: str = ""
-    """int8 (TensorRT; onnxruntime where the CPU has VNNI), uint8 (the same numbers, exact in onnxruntime on any CPU), or int7 (half
-    as fine, exact on any CPU too). By default uint8 beside activations of uint8, and int8 beside int8."""
     biases: bool = True
-    """True: biases on int32, as integer kernels add them up; False: on float32 (TensorRT)."""
 
     def __post_init__(self) -> None:
         problems = []

@@ -35,6 +35,8 @@ import mxnet as mx  # pyright: ignore[reportMissingImports]
 import numpy as np
 from plain_draws import EXPECTED, KINDS, MADE_UP, Numbers, Way, first_that_runs
 
+ITSELF = mx.__name__ == "mxnet"
+"""gluonnx is importable as mxnet, too, and its numbers are not MXNet's."""
 RUN = re.compile(r"(\d+)/inputs/(.+)", re.DOTALL)
 """A member of a recording."""
 
@@ -285,9 +287,10 @@ def main():
     }
     if not members:
         sys.exit("nothing to record; give --inputs FILE.npz or --input NAME:D1,D2,...")
+    by = "MXNet " + mx.__version__ if ITSELF else "gluonnx in the place of MXNet"
     facts = {
         "format": 1,
-        "by": "MXNet " + mx.__version__,
+        "by": by,
         "script": "record_with_mxnet.py",
         "date": datetime.datetime.utcnow().isoformat()[:19] + "+00:00",
         "model": re.sub(r"(-symbol)?\.json$", "", os.path.basename(path)),
@@ -306,7 +309,13 @@ def main():
     for name in sorted(members):
         if "/outputs/" in name:
             print(f"{name}: {members[name].dtype} {members[name].shape}")
-    print(f"recorded by MXNet {mx.__version__} in {arguments.output}")
+    print(f"recorded by {by} in {arguments.output}")
+    if not ITSELF:
+        print(
+            "gluonnx ran here and not MXNet: this says nothing of how gluonnx reads the model. Run the script with plain "
+            "`python`, where MXNet is installed",
+            file=sys.stderr,
+        )
 
 
 if __name__ == "__main__":

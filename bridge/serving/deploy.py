@@ -25,6 +25,7 @@ from ..models import Model, describe, onnx_spec, open_model, specs_of_onnx
 from ..paths import BadInput, listed
 from ..pipeline.labels import as_metadata, doubles, labels_of
 from ..pipeline.postprocess import Postprocess
+from ..pipeline.preprocess import taken_by, takes_pixels
 from ..precision.job import convert_in
 from ..precision.wishes import Precision
 from ..provenance import add_to_file, read_facts
@@ -140,6 +141,11 @@ def deploy(
     if not archive and not target.exists():
         _check_name(to, kind, target)
     _check_place(target, folder, archive)
+    if to != "triton" and not archive and (others := triton.models_in(target)):
+        raise BadInput(
+            f"{target}: a repository of Triton's, with {listed(others)}, which would take what --to {to} writes for models of its "
+            f"own; give another folder"
+        )
     opened = open_model(model, params, foreign=True)
     if max_batch is not None:
         _check_batch(to, max_batch, opened, conversion)
@@ -166,6 +172,7 @@ def deploy(
             labels_of(made.proto),
             max_batch,
             not opened.is_onnx,
+            said["input"] if takes_pixels(said := taken_by(made.proto)) else None,
             _sizes_beside(opened, conversion),
         )
         if to != "triton" and package.beside and "the batch of the training" in (exactly := package.fixed_batch()):

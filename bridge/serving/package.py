@@ -7,6 +7,8 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from hybrid.core.op import Spec
 from hybrid.formats.files import read
 
@@ -30,8 +32,17 @@ class Package:
     """The largest batch that a server may make of requests; None where nobody said one."""
     from_symbol: bool = False
     """True where it was converted for this, so that options of the conversion can be given."""
+    prepared: str | None = None
+    """The input whose pixels the file prepares."""
     beside: Container[str] = ()
     """Inputs whose sizes were taken from files beside the symbol, as the network was trained."""
+
+    @property
+    def takes_pictures(self) -> bool:
+        """True where an input takes the pixels of pictures as they are decoded."""
+        return any(
+            len(s.shape or ()) == 4 and (s.dtype == np.uint8 or n == self.prepared) for n, s in self.inputs.items()
+        )
 
     @property
     def how_to_open(self) -> str:

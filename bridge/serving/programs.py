@@ -12,7 +12,8 @@ def python(package: Package, place: Path) -> Layout:
     """``run.py`` beside the model: a picture or arrays in, classes or arrays out."""
     files = dict(package.files) | {n: template(n) for n in ("run.py", "served_model.py")}
     files["requirements.txt"] = REQUIREMENTS
-    return Layout(files | _labels(package), f"python {place / 'run.py'} INPUTS.npz")
+    given = "PICTURE or INPUTS.npz" if package.takes_pictures else "INPUTS.npz"
+    return Layout(files | _labels(package), f"python {place / 'run.py'} {given}")
 
 
 def cpp(package: Package, place: Path) -> Layout:

@@ -17,7 +17,7 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 
 from ..models import onnx_spec, specs_of_onnx
-from ..paths import BadInput
+from ..paths import BadInput, files_of
 from .package import LABELS, Layout, Package, labels_file
 
 CONFIG, MODEL = "config.pbtxt", "model.onnx"
@@ -35,6 +35,17 @@ TYPES = {
 }
 """Triton's data types, by the dtype's name."""
 Specs = Mapping[str, Spec]
+
+
+def models_in(place: Path) -> list[str]:
+    """Names of models in a folder that is a model repository; none in any other one."""
+    folders = [p for p in files_of(place) if p.is_dir()] if place.is_dir() else []
+    return [p.name for p in folders if (p / CONFIG).is_file() or _has_version(p)]
+
+
+def _has_version(folder: Path) -> bool:
+    """True for a folder with a model below a number."""
+    return any((p / MODEL).is_file() for p in files_of(folder) if p.name.isdecimal())
 
 
 def layout(package: Package, place: Path) -> Layout:

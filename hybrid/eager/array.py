@@ -668,7 +668,7 @@ class NDArray:
     def asnumpy(self) -> np.ndarray:
         """A NumPy array with a copy of the values, which it waits for.
 
-        One of a single element is a number to ``float``, ``int`` and formatting under any NumPy (single.py).
+        One of a single element is a number to ``float``, ``int`` and formatting under any NumPy.
 
         Examples
         --------

@@ -197,7 +197,7 @@ class SoftmaxCrossEntropyLoss(Loss):
     Parameters
     ----------
     axis : int, default -1
-        Axis of the channels; negative ones count from the last.
+        Axis of the classes; negative ones count from the last.
     weight : float or None, default None
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0
@@ -244,7 +244,7 @@ class KLDivLoss(Loss):
     Parameters
     ----------
     axis : int, default -1
-        Axis of the channels; negative ones count from the last.
+        Axis of the classes; negative ones count from the last.
     weight : float or None, default None
         Number that the loss is multiplied by; None: 1.
     batch_axis : int, default 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.machinery
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -202,8 +203,25 @@ def why_not() -> str | None:
             f"{', '.join(_core.cpu_levels())}; install gluonnx on this machine, or build it with -C cmake.define.LEVELS=all"
         )
     if problem == f"No module named '{__name__}._core'":
+        own, compiled = Path(__file__).resolve().parent.parent, _compiled_elsewhere()
+        if compiled is not None:
+            return (
+                f"Python took {own}, which was not compiled, before the gluonnx that is installed and compiled in {compiled}: it "
+                "looks in the program's own folder first, or where it was started. Work in another folder than a checkout of "
+                "gluonnx, or set PYTHONSAFEPATH=1 (Python 3.11 and newer)"
+            )
         return "it was not compiled when gluonnx was installed, for which a C++ compiler has to be there"
     return f"it does not load: {problem}"
+
+
+def _compiled_elsewhere() -> Path | None:
+    """A folder of sys.path that this package would have come from, compiled, if another one did not stand before it."""
+    package, own = __name__.split("."), Path(__file__).resolve().parent
+    for folder in dict.fromkeys(Path(entry or ".").resolve() for entry in sys.path):
+        inner = folder.joinpath(*package)
+        if inner != own and any((inner / f"_core{end}").is_file() for end in importlib.machinery.EXTENSION_SUFFIXES):
+            return folder
+    return None
 
 
 _mentioned = False

@@ -268,7 +268,7 @@ def test_pytest_fails_for_what_the_command_fails_for(project: Callable[[str], Pa
     with pytest.raises(AssertionError, match="output age_output is called years, since the baseline"):
         asserted(*files, baseline=folder / "net.npz")
     halve(folder)
-    with pytest.raises(AssertionError, match="weights are float16, and were float32"):
+    with pytest.raises(AssertionError, match=r"^DRIFT: (?s:.*)\nDRIFT: weights are float16, and were float32"):
         asserted(*files, baseline=folder / "net.npz", little=True)
     mute = project("mute")
     files = (mute / "net", mute / "net.onnx")

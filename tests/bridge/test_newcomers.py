@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
+from PIL import Image
+from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
 from bridge import report
+from bridge.cli import app
 from bridge.models import BadInput
 from bridge.recorded import script_for_mxnet
 
@@ -46,6 +51,26 @@ def test_a_shape_that_does_not_fit_is_answered_with_one_to_try(net: Path, shape:
     with pytest.raises(BadInput, match=said):
         bridge.convert(net, inputs={"data": shape}, output=net.with_suffix(".onnx"))
     assert not net.with_suffix(".onnx").exists()
+
+
+def test_a_run_of_sizes_alone_is_told_what_it_wants(net: Path) -> None:
+    """--input and --range are there for pictures, and nothing is drawn."""
+    told = CliRunner().invoke(app, ["run", str(net), "--input", "data:1,3,8,8"])
+    said = " ".join(told.output.split())
+    assert told.exit_code == 2 and "--input: run draws no numbers, and reads it for the size of --image alone" in said
+    assert "give --inputs FILE.npz with arrays named data" in said
+    Image.new("RGB", (8, 8)).save(net.with_suffix(".png"))
+    told = CliRunner().invoke(app, ["run", str(net), "--image", str(net.with_suffix(".png"))])
+    assert "takes data of no known size; say its shape: --input NAME:1,3,224,224" in " ".join(told.output.split())
+
+
+def test_an_onnx_file_is_no_symbol_that_fails_to_load(tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["": 18]> m (float[3, 3] x) => (float[3, 3] y) { y = Mish (x) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "turned.onnx")
+    result = bridge.inspect(tmp_path / "turned.onnx")
+    assert result.mxnet
+    [facts] = [block for block in report.inspect_table(result).blocks if isinstance(block, report.Facts)]
+    assert str(dict(facts.rows)["in MXNet 1.9.1"]).startswith("would not load if it was imported, as it lacks ")
 
 
 def test_of_many_missing_parameters_the_count_is_said(tmp_path: Path) -> None:

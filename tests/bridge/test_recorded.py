@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -254,6 +255,22 @@ def record_with_the_script(monkeypatch: pytest.MonkeyPatch, *arguments: object) 
     return load_recording("script.npz")
 
 
+def test_the_script_names_what_ran_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under gluonnx's mxnet a recording is gluonnx's, in the file and wherever it is named."""
+    monkeypatch.chdir(tmp_path)
+    mx.sym.relu(mx.sym.var("data"), name="first").save("net-symbol.json")
+    Path("script.py").write_text(script_for_mxnet(), encoding="utf-8")
+    command = [sys.executable, "-m", "hybrid", "script.py", "net", "--input", "data:1,4", "-o", "t.npz"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "recorded by gluonnx in the place of MXNet in t.npz" in done.stdout
+    assert "gluonnx ran here and not MXNet" in done.stderr
+    recording = load_recording("t.npz")
+    assert recording.by.startswith("gluonnx") and not recording.by_mxnet
+    told = call("verify", "net", "--expected", "t.npz")
+    assert "gluonnx in the place of MXNet" in told and "MXNet 1" not in told
+
+
 @pytest.fixture
 def relu6(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A network of a bound that usual numbers do not come to, in a folder of its own."""
@@ -274,7 +291,7 @@ def test_the_script_draws_what_record_draws(
         for one, other in zip(theirs.runs, ours.runs, strict=True):
             np.testing.assert_array_equal(one.inputs["data"], other.inputs["data"])
             np.testing.assert_array_equal(one.outputs["bound_output"], other.outputs["bound_output"])
-        assert theirs.drawn and theirs.by_mxnet
+        assert theirs.drawn and not theirs.by_mxnet
     assert bridge.verify(relu6, expected="script.npz").equivalent
     assert "left out" not in capsys.readouterr().out
 

@@ -22,6 +22,8 @@ from bridge.bench import BenchResult, Peak, StepTime
 from bridge.command import converting, options, running, shell, verifying
 from bridge.compare import Difference
 from bridge.convert import ConvertResult
+from bridge.faces import words
+from bridge.faces.text import render
 from bridge.fallbacks import FallbackCount
 from bridge.importing import ImportResult
 from bridge.inspect import InspectResult, OperatorsResult
@@ -32,6 +34,7 @@ from bridge.result import Divergence, VerifyResult
 from converters import ConversionError, Problem, UnsupportedModel
 from converters.coverage import Row
 from hybrid.core.error import InternalError, MXNetError
+from tests.models.networks import FOLDER
 
 NEAR = Difference(
     "y",
@@ -688,3 +691,24 @@ def test_what_is_made_printable() -> None:
         r"a\x00": (r"b\x00", [r"c\x00", 5], Problem(r"d\x00", "e", "f"))
     }
     assert clean(replace(NEAR, name="n\x00")).name == r"n\x00"
+
+
+def test_outputs_of_one_name_are_told_apart_in_a_narrow_terminal() -> None:
+    sides = ["softmax_output", *(f"softmax_output ({side} model, recorded)" for side in ("first", "second"))]
+    assert [words.shorten_output(name, 22) for name in sides] == [
+        "softmax_output",
+        "softmax_output (first)",
+        "softm..output (second)",
+    ]
+    assert words.shorten_output(sides[1], 80) == sides[1]
+
+
+def test_columns_that_matter_least_are_left_out_where_there_is_no_room() -> None:
+    """Whole words in the others, and what is left out is said."""
+    table = report.operators_table(bridge.operators(FOLDER / "lenet" / "model"))
+    for width, left in ((80, "no room here for: other names, refused (--json has all)"), (200, "")):
+        console = Console(file=io.StringIO(), width=width, color_system=None)
+        console.print(render(table))
+        printed = console.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue]
+        assert "FullyConnected  " in printed and "GlobalAveragePool" in printed
+        assert left in printed and ("no room" in printed) == bool(left)

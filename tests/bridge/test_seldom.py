@@ -30,6 +30,7 @@ from bridge.inputs import as_specs
 from bridge.inspect import InspectResult, OperatorsResult
 from bridge.models import check_sizes, newest_params, open_model
 from bridge.result import Case, Divergence
+from bridge.troubles import trouble_of
 from converters import Problem
 from converters.coverage import Row
 from hybrid.core.error import FormatError
@@ -586,6 +587,22 @@ def test_dynamic_axes_that_cannot_be(tmp_path: Path) -> None:
     net, params = classifier(rows=2)
     with pytest.raises(bridge.BadInput, match="does not fit the sizes made up to verify its dynamic axes"):
         bridge.convert(net, params, inputs={"data": (5, 4)}, dynamic={"data": {0: "batch"}}, training=True)
+
+
+def test_open_sizes_that_weights_fix_are_named_with_the_node() -> None:
+    """No sizes go together there, and so none are asked for."""
+    whole = mx.sym.FullyConnected(mx.sym.relu(mx.sym.var("data")), num_hidden=3, no_bias=True, name="fc")
+    params = {"fc_weight": np.ones((3, 3 * 8 * 8), np.float32)}
+    told = {"inputs": {"data": (2, 3, 8, 8)}, "verify": True}
+    said = r"fc \(FullyConnected\) has weights for one size alone: fc_weight \(3, 192\)\. No other size fits, so leave "
+    with pytest.raises(bridge.BadInput, match=said + "data:2=height and data:3=width out") as error:
+        bridge.convert(whole, params, dynamic={"data": {0: "batch", 2: "height", 3: "width"}}, **told)
+    assert trouble_of(error.value).anchor == "fixed-by-weights"
+    words = mx.sym.Embedding(mx.sym.var("ids"), input_dim=9, output_dim=4, name="table")
+    dense = mx.sym.FullyConnected(words, num_hidden=2, no_bias=True, name="fc")
+    params = {"table_weight": np.ones((9, 4), np.float32), "fc_weight": np.ones((2, 20), np.float32)}
+    with pytest.raises(bridge.BadInput, match=r"fc_weight .* leave ids:1=time out"):
+        bridge.convert(dense, params, inputs={"ids": (2, 5)}, dynamic={"ids": {0: "batch", 1: "time"}})
 
 
 @pytest.mark.parametrize(

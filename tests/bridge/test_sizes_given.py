@@ -118,6 +118,21 @@ def test_channels_are_said_where_a_mean_for_each_is_subtracted_first(given: tupl
         bridge.convert(net, weights, inputs={"data": (1, 16, 20, 4)}, preprocess=prepared)
 
 
+@pytest.mark.parametrize(
+    ("given", "steps", "proposed"),
+    [
+        ((1, 3, 32, 32), None, "1,1,28,28"),
+        ((1, 32, 32, 3), bridge.Preprocess(layout="NHWC", uint8=True), "1,28,28,1"),
+    ],
+)
+def test_what_is_proposed_for_other_channels_has_sides_that_fit(
+    given: tuple[int, ...], steps: bridge.Preprocess | None, proposed: str
+) -> None:
+    """lenet takes one channel, and its dense layer 28 x 28: the same sides with one channel would be refused in turn."""
+    with pytest.raises(bridge.BadInput, match=f"try --input data:{proposed}$"):
+        bridge.convert(FOLDER / "lenet" / "model", inputs={"data": given}, preprocess=steps)
+
+
 # -- arrays that are given for another purpose -------------------------------------------------------------------------------
 
 

@@ -110,7 +110,7 @@ def test_channels_last_are_recognised() -> None:
     said = call("convert", FOLDER / "alexnet/model", "--input", "data:2,64,48,3", code=2)
     assert "data (2, 64, 48, 3): 64 channels, and the first convolution (conv1) wants 3; is it NHWC?" in said
     assert said.rstrip().endswith("try --input data:2,3,64,48")
-    with pytest.raises(bridge.BadInput, match=r"5 channels, .* wants 3; try --input data:2,3,64,64"):
+    with pytest.raises(bridge.BadInput, match=r"5 channels, .* wants 3; try --input data:2,3,80,80"):
         bridge.convert(FOLDER / "alexnet/model", inputs={"data": (2, 5, 64, 64)})
 
 

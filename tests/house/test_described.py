@@ -20,7 +20,8 @@ MODULES = {
      "io": mx.io, "autograd": mx.autograd, "mod": mx.mod, "kvstore": mx.kvstore, "image": mx.image, "bridge": bridge,
      "recordio": mx.recordio, "callback": mx.callback, "monitor": mx.monitor, "viz": mx.viz, "model": mx.model,
      "rnn cells": mx.rnn, "operator": mx.operator, "log": mx.log, "amp": mx.contrib.amp.amp,
-     "old autograd": mx.contrib.autograd, "quantization": mx.contrib.quantization, "contrib.io": mx.contrib.io}  # fmt: skip
+     "old autograd": mx.contrib.autograd, "quantization": mx.contrib.quantization, "contrib.io": mx.contrib.io,
+     "random": mx.nd.random, "sym.random": mx.sym.random}  # fmt: skip
 """Modules all of whose classes and functions say what their arguments mean."""
 CLASSES = (
     "nd.NDArray", "sym.Symbol", "gluon.Block", "gluon.HybridBlock", "gluon.Parameter",
@@ -114,6 +115,14 @@ def test_methods_are_described(name: str) -> None:
 def test_methods_of_modules_are_described(name: str) -> None:
     found = {n: silent(kind) for n, kind in public(MODULES[name]) if inspect.isclass(kind)}
     assert not any(found.values()), f"write what these do and mean: { {n: m for n, m in found.items() if m} }"
+
+
+def test_help_says_what_arguments_of_wishes_mean() -> None:
+    """help() shows a class's own docstring alone, and what its fields are called otherwise on the command line has to be there."""
+    for kind in (bridge.Half, bridge.Quantized):
+        said = inspect.getdoc(kind) or ""
+        assert [n for n in inspect.signature(kind).parameters if f"\n{n} : " not in said] == []
+        assert "--truth" in said
 
 
 def test_the_test_sees() -> None:

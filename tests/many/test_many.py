@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import hybrid as mx
 from bridge.cli import app, command
 from bridge.many import child, children, work
 from bridge.many.children import RETRIES, Task, attempt, close_children, descendants, parse_size, taken_by
@@ -143,6 +144,19 @@ def test_what_fails_is_told_and_tried_again(place: Path, here: list[Task]) -> No
     shutil.copy(place / "a" / "model-symbol.json", place / "b")
     (place / "b" / "model-0001.params").write_bytes(whole)
     assert [m["again"] for m in converted(listed, "-o", "out", "--input", DATA)["models"]] == [True, False]
+
+
+def test_what_says_little_is_told(place: Path, here: list[Task]) -> None:
+    """As convert tells it of one model: the file is there, and its numbers prove little."""
+    shutil.copytree(place / "a", place / "zero")
+    file = place / "zero" / "model-0000.params"
+    mx.nd.save(str(file), {name: mx.nd.zeros_like(array) for name, array in mx.nd.load(str(file)).items()})
+    listed = lines(place, "a -o one", "zero -o two")
+    for further in ("", ", 2 of them from before"):
+        shown = call("convert", listed, "-o", "out", "--input", DATA).stdout
+        assert f"2 of 2 ok{further}, of which 1 says little" in shown
+        assert "two.onnx" in shown and "one value everywhere" in shown and "one.onnx" not in shown
+    assert [m["status"] for m in converted(listed, "-o", "out", "--input", DATA)["models"]] == ["ok", "says little"]
 
 
 def test_a_folder_of_models(place: Path, here: list[Task]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import json
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -127,3 +129,19 @@ def test_on_a_lesser_machine_numpy_does_everything(tmp_path: Path) -> None:
     assert run.stdout == "[2.0, -4.0, 6.0]\n"
     assert "its kernels are for CPUs of other levels (v9), and this CPU has " in run.stderr
     assert "install gluonnx on this machine" in run.stderr
+
+
+def test_a_checkout_that_hides_what_is_compiled_says_so(tmp_path: Path) -> None:
+    """As where a program is run in the checkout and not where gluonnx was installed: nobody lacks a compiler there."""
+    bare = shutil.ignore_patterns("*.so", "*.pyd", "src", "__pycache__")
+    shutil.copytree(Path(native.__file__).parent.parent, tmp_path / "clone" / "hybrid", ignore=bare)
+    installed = tmp_path / "site" / "hybrid" / "native"
+    installed.mkdir(parents=True)
+    run = [sys.executable, "-m", "hybrid.native"]
+    told = {"cwd": tmp_path / "clone", "env": {**os.environ, "PYTHONPATH": str(tmp_path / "site")}}
+    before = subprocess.run(run, capture_output=True, text=True, check=True, **told).stdout
+    assert "C++ compiler" in before
+    (installed / f"_core{importlib.machinery.EXTENSION_SUFFIXES[0]}").touch()
+    said = subprocess.run(run, capture_output=True, text=True, check=True, **told).stdout
+    assert str(tmp_path / "clone" / "hybrid") in said and f"compiled in {tmp_path / 'site'}" in said
+    assert "Work in another folder" in said and "PYTHONSAFEPATH=1" in said and "C++ compiler" not in said

@@ -160,6 +160,11 @@ def test_a_network_that_prepares_pixels_itself() -> None:
         (Preprocess(uint8=True, mean=127.5), "mean"),
         (Preprocess(uint8=True, mean=(123.0, 117.0, 104.0), std=(58.0, 57.0, 57.0)), "mean and std"),
         (Preprocess(unit=True), "unit"),
+        (Preprocess(uint8=True, mean=1), "mean"),
+        (Preprocess(mean=(1.0, 2.0, 3.0)), "mean"),
+        (Preprocess(mean=40, std=2), "mean and std"),
+        (Preprocess(std=2), "std"),
+        (Preprocess(scale=0.9), "scale"),
     ):
         with pytest.raises(
             bridge.BadInput, match=rf"\(data - 127\.5\) \* 0\.0078125.* with {steps} that is done twice"
@@ -177,7 +182,8 @@ def test_a_network_that_prepares_pixels_itself() -> None:
         (lambda x: x * 0.017, Preprocess(mean=(103.94, 116.78, 123.68))),  # half of it there, half here
         (lambda x: (x - 0.5) * 2, Preprocess(unit=True)),  # which wants numbers from 0 to 1
         (lambda x: x / 128, Preprocess(mean=127.5)),
-        (lambda x: (x - 127.5) / 128, Preprocess(scale=1.0001)),
+        (lambda x: (x - 127.5) / 128, Preprocess(scale=1.0001)),  # which does nothing
+        (lambda x: (x - 127.5) / 128, Preprocess(mean=0, std=1)),
     ],
 )
 def test_scaling_that_is_done_in_two_parts_is_not_done_twice(own, wanted: Preprocess) -> None:
@@ -201,6 +207,16 @@ def test_a_normalisation_that_has_seen_pixels_prepares_them_itself(mean: float, 
             bridge.convert(model, **told)
     else:
         assert bridge.convert(model, **told).bytes
+
+
+def test_a_normalisation_that_has_seen_pixels_less_their_mean_takes_a_mean() -> None:
+    net = mx.sym.BatchNorm(mx.sym.var("data"), name="bn_data", fix_gamma=True)
+    params = {"bn_data_gamma": 1.0, "bn_data_beta": 0.0, "bn_data_moving_mean": 1, "bn_data_moving_var": 3600}
+    model = bridge.open_model(net, {n: np.full(3, v, np.float32) for n, v in params.items()})
+    shapes = {"data": (1, 3, 4, 4)}
+    assert bridge.convert(model, inputs=shapes, preprocess=Preprocess(mean=123), verify=False).bytes
+    with pytest.raises(bridge.BadInput, match="with std that is done twice"):
+        bridge.convert(model, inputs=shapes, preprocess=Preprocess(mean=123, std=58), verify=False)
 
 
 def test_shapes_in_the_networks_layout_are_refused_with_those_of_the_file() -> None:

@@ -344,6 +344,21 @@ def test_an_archive_of_sagemaker(model: Path, tmp_path: Path) -> None:
                 call()
 
 
+def test_what_deploy_wrote_needs_no_look_at_its_programs(model: Path, tmp_path: Path) -> None:
+    """They do nothing but what the file says; those that somebody changed may."""
+    bridge.deploy(model, "sagemaker", tmp_path / "model.tar.gz")
+    assert not bridge.open_model(tmp_path / "model.tar.gz").notes
+    bridge.deploy(model, "mms", tmp_path / "net.mar")
+    assert not bridge.open_model(tmp_path / "net.mar").notes
+    bridge.deploy(model, "sagemaker", tmp_path / "out")
+    with (tmp_path / "out" / "code" / "inference.py").open("a") as file:
+        file.write("print()\n")
+    with tarfile.open(tmp_path / "changed.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "out", ".")
+    (note,) = bridge.open_model(tmp_path / "changed.tar.gz").notes
+    assert note.startswith("the archive holds code/inference.py: ")
+
+
 def test_sagemakers_own_toolkit(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     transformer = pytest.importorskip("sagemaker_inference.transformer")
     bridge.deploy(model, "sagemaker", tmp_path / "m")
@@ -420,6 +435,11 @@ def test_the_program_in_python(model: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "in.npz", data=picture)
     Image.fromarray(picture[0, :, :, ::-1]).save(tmp_path / "in.png")
     run = [sys.executable, "program/run.py"]
+    np.savez(tmp_path / "wide.npz", data=picture.astype(float))
+    assert (
+        "data is float64 and was taken in the type of the model, tensor(uint8)"
+        in called([*run, "wide.npz"], tmp_path).stdout
+    )
     done = called([*run, "in.npz", "--output", "out.npz", "-k", "2"], tmp_path)
     assert done.returncode == 0, done.stderr
     with np.load(tmp_path / "out.npz") as file:
@@ -567,7 +587,10 @@ def test_the_command_line(tmp_path: Path) -> None:
     )
     assert code == 0 and json.loads(said)["verdict"] == "equivalent"
     assert (place / "model" / "config.pbtxt").is_file()
+    said = run("deploy", SOURCE, tmp_path / "p", "--to", "python", "--input", "data:1,56,56,3", *pictures[:3])[1]
+    assert "run.py PICTURE or INPUTS.npz" in " ".join(said.split()), said
     code, said = run("deploy", SOURCE, tmp_path / "x", "--to", "python", "--input", "data:1,3,56,56", "--top-k", 2)
+    assert "run.py INPUTS.npz" in " ".join(said.split()), said
     assert code == 0 and "is ready for python" in said and (tmp_path / "x" / "run.py").is_file()
     named = run("deploy", SOURCE, tmp_path / "z", "--to", "python", "--input", "data:1,3,56,56", "--labels", labels)[1]
     assert re.search("classes +10: class 0, class 1, class 2, class 3, class 4 and 5 more", named), named

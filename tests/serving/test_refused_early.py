@@ -46,6 +46,17 @@ def test_files_that_are_there(to: str, place: str, there: str, tmp_path: Path, n
     assert (tmp_path / there).read_text() == "mine"
 
 
+@pytest.mark.parametrize("to", ["sagemaker", "mms", "python", "cpp"])
+@pytest.mark.parametrize("there", ["c/1/model.onnx", "c/config.pbtxt"])
+def test_a_repository_of_triton_takes_nothing_else(to: str, there: str, tmp_path: Path, no_work: None) -> None:
+    (tmp_path / there).parent.mkdir(parents=True)
+    (tmp_path / there).write_text("theirs")
+    with pytest.raises(bridge.BadInput, match=r"a repository of Triton's, with c, .*; give another folder"):
+        bridge.deploy(LENET, to, tmp_path, replace=True, **SIZE)
+    with pytest.raises(AssertionError, match="it was converted"):
+        bridge.deploy(LENET, "triton", tmp_path, **SIZE)
+
+
 @pytest.mark.parametrize(
     ("to", "place", "said"),
     [

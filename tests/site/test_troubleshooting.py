@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+import onnx
+import onnx.parser
 import pytest
 from typer.testing import CliRunner
 
@@ -21,6 +23,7 @@ from tests.site.troubleshooting import page
 
 DOCUMENT = ROOT / "docs" / "troubleshooting.md"
 ARCFACE = "fixtures/models/arcface/model"
+LENET = "fixtures/models/lenet/model"
 SIGNALS = {
     "bridge.many.children.Killed": "between the processes of many models; a model's note says it",
     "bridge.many.children.TooLarge": "the same",
@@ -133,6 +136,9 @@ def test_the_cause_of_many_problems_is_that_of_any() -> None:
         ("convert alone -o a.onnx --input data:1,3,32,32", 2, "missing-parameters"),
         ("convert mine -o a.onnx --input data:1,3", 2, "unknown-operator"),
         ("import alone-symbol.json", 2, "other-direction"),
+        (f"convert {LENET} -o a.onnx --input data:1,1,32,32", 2, "channels"),
+        (f"convert {LENET} -o a.onnx --input data:1,1,28,28 --labels two.txt", 2, "names-of-classes"),
+        ("import foo.onnx", 2, "no-reading"),
     ],
 )
 def test_a_command_ends_in_the_one_that_says_more(
@@ -147,6 +153,11 @@ def test_a_command_ends_in_the_one_that_says_more(
         (tmp_path / f"{name}-symbol.json").write_bytes(written)
         if weights:
             (tmp_path / f"{name}-0000.params").write_bytes(weights)
+    (tmp_path / "two.txt").write_text("a\nb\n", encoding="utf-8")
+    foo = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["my.dom": 1]> m (float[3] x) => (float[3] y) { y = my.dom.Foo (x) }'
+    )
+    onnx.save(foo, tmp_path / "foo.onnx")
     network = [{"op": "null", "name": "data", "inputs": []}, {"op": "MyOwn", "name": "mine", "inputs": [[0, 0, 0]]}]
     (tmp_path / "mine-symbol.json").write_text(json.dumps({"nodes": network, "arg_nodes": [0], "heads": [[1, 0, 0]]}))
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
