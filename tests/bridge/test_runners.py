@@ -93,7 +93,7 @@ def test_openvino_gives_an_output_under_its_own_name_alone(
 
 def test_a_package_that_is_missing_is_named(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openvino", None)
-    with pytest.raises(bridge.BadInput, match=r"OpenVINO is not installed.*pip install 'gluonnx\[openvino\]'"):
+    with pytest.raises(bridge.BadInput, match=r"OpenVINO is not installed.*pip install openvino"):
         runner_for(bridge.open_model(net.with_suffix(".onnx")), "openvino")
 
 
