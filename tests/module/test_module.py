@@ -172,7 +172,7 @@ def test_plot_network_draws_without_graphviz(monkeypatch: pytest.MonkeyPatch, tm
     assert drawn.source.startswith('digraph "net" {') and "FullyConnected" in drawn.source
     assert drawn.render(str(tmp_path / "net")) == str(tmp_path / "net.svg")
     assert (tmp_path / "net.svg").read_text() == drawn._repr_svg_()
-    with pytest.raises(mx.MXNetError, match="wanted svg.*pip install graphviz"):
+    with pytest.raises(mx.MXNetError, match=r"wanted svg.*pip install graphviz"):
         drawn.render(format="pdf")
 
 

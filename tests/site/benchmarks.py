@@ -133,8 +133,12 @@ def _section(record: dict[str, Any]) -> Iterator[str]:
     said = (ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8").split('"""')[1].replace("``", "`")
     yield from (f"## {name}", "")
     for part in said.split("\n\n"):
-        if not part.startswith(" "):  # how it is called
-            yield from (*textwrap.wrap(" ".join(part.split()), WIDTH), "")
+        if not part.startswith((" ", "python ")):  # how it is called
+            dash = "- " if part.startswith("- ") else ""  # a list
+            for item in part.removeprefix(dash).split(f"\n{dash}" if dash else "\n\n"):
+                words = " ".join(item.split())
+                yield from textwrap.wrap(words, WIDTH, initial_indent=dash, subsequent_indent=" " * len(dash))
+            yield ""
     yield from (f"`{record['command']}`", "")
     versions = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
     level = machine["kernels"] or "none, NumPy does everything"
