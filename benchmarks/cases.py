@@ -81,7 +81,10 @@ def fixtures(only: str, scratch: Path) -> Iterator[Case | Row]:
             runs = [inputs for inputs, _ in network.runs()]
             if any(not isinstance(v, np.ndarray) or v.dtype == object for r in runs for v in r.values()):
                 continue  # sequences and words are no arrays
-            found = bridge.import_onnx(network.model, output=scratch / network.name, verify=False)
+            opened = bridge.open_model(network.model)
+            if opened.imported.changes_numerics:
+                continue  # an exporter of MXNet wrote it, and onnxruntime reads it otherwise than it was meant
+            found = bridge.import_onnx(opened, output=scratch / network.name, verify=False)
             runs = [{n: r[n] for n in found.inputs} for r in runs]
             outputs = onnx.load(network.model).graph.output
             steady = tuple(i for i, o in enumerate(outputs) if o.type.tensor_type.elem_type not in WORDS)
