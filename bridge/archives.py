@@ -3,6 +3,7 @@ none is a link, and nothing takes more room than the memory budget."""
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import lzma
@@ -24,6 +25,7 @@ from hybrid.core.memory_budget import afford
 from hybrid.formats.files import replacing
 
 from .paths import BadInput, files_of, listed, of_a_system, symbols_of
+from .serving.package import TEMPLATES, template
 
 MOST_MEMBERS = 10_000
 PIECE = 1 << 20
@@ -37,18 +39,17 @@ _BROKEN = (
 )
 _WANTED = (".json", ".params", ".onnx")
 """Ends of names of members that are looked at; others (logs, labels) are passed over, and of scripts the names are kept."""
-_TEMPLATES = Path(__file__).parent / "serving" / "templates"
-_OWN = frozenset(p.name.removesuffix(".txt") for p in _TEMPLATES.glob("*.py.txt"))
-"""Names of scripts that deploy puts beside a model; what they do is what the model's file says."""
+
+
+@functools.cache
+def _own() -> frozenset[str]:
+    """Names of scripts that deploy puts beside a model; what they do is what the model's file says."""
+    return frozenset(p.name.removesuffix(".txt") for p in files_of(TEMPLATES, "*.py.txt"))
 
 
 def _is_own(script: Path) -> bool:
     """True for a script that is as deploy writes it."""
-    return (
-        script.name in _OWN
-        and script.is_file()
-        and script.read_bytes() == (_TEMPLATES / f"{script.name}.txt").read_bytes()
-    )
+    return script.name in _own() and script.is_file() and script.read_bytes() == template(script.name)
 
 
 def is_archive(path: Path) -> bool:
@@ -81,7 +82,7 @@ class Unpacked:
             return False
         if name.endswith(".py"):
             self.scripts.append(str(PurePosixPath(name)))
-        return name.endswith(_WANTED) or PurePosixPath(name).name in _OWN
+        return name.endswith(_WANTED) or PurePosixPath(name).name in _own()
 
     @property
     def notes(self) -> tuple[str, ...]:

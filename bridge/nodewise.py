@@ -7,6 +7,7 @@ fault, unless the *models* agree in float64: then a runtime computes this node b
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -223,7 +224,6 @@ def _compare(
     precision = reference.precision(case.feeds)
     judge = _Judge(source, other, cut, cut_other, theirs)
     weights = _Weights(source, other)
-    settled = _settled(source)
     groups = _groups(source, case, [a for a, _ in pairs], cut)
     fed = dict(case.feeds)
     twins = {**case.names, **{m: n for n, m in case.names.items()}}  # names of inputs by those that the other side has
@@ -276,7 +276,7 @@ def _compare(
             for t, p in parts
             if p is not None and (t.name, theirs[t.name], p.reads) not in exercised and weights.unlike(p.reads)
         }
-        read = {n for reads in chosen.values() for n in reads if n in values and n not in settled}
+        read = {n for reads in chosen.values() for n in reads if n in values and n not in weights.settled}
         filled = {n: without_zeros(values[n], n) for n in read}
         layers = [t for t in group if any(filled.get(n) is not values.get(n) for n in chosen.get(t.name, ()))]
         if not layers:
@@ -350,6 +350,11 @@ class _Weights:
             theirs = None if mine is None else self.other.parameter(name)
             self.known[name] = mine is not None and (theirs is None or not np.array_equal(mine, theirs))
         return self.known[name]
+
+    @functools.cached_property
+    def settled(self) -> set[str]:
+        """Names of tensors of this side that hold the same in every run."""
+        return _settled(self.source)
 
 
 def _settled(source: Engine) -> set[str]:

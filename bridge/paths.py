@@ -200,6 +200,12 @@ def _version_in(folder: Path) -> Path | None:
     return next((path for path in served if path.is_file()), None)
 
 
+def served_in(folder: Path) -> dict[str, Path | None]:
+    """The folders in one that may be a repository of Triton, by name, with the model that it serves from there; None for those
+    that it serves none from."""
+    return {p.name: _version_in(p) for p in files_of(folder) if p.is_dir() and os.access(p, os.R_OK)}
+
+
 def _file_in(folder: Path) -> Path:
     """The one model in a folder, which may be a repository of Triton or a model in one. Raises BadInput, naming those that there
     are."""
@@ -211,9 +217,8 @@ def _file_in(folder: Path) -> Path:
         raise BadInput(
             f"{folder}: a folder with {len(found)} {kind} ({listed(p.name for p in found)}); name the one you mean"
         )
-    served = {p.name: _version_in(p) for p in files_of(folder) if p.is_dir() and os.access(p, os.R_OK)}
     models = {folder.name: _version_in(folder)}
-    models = {n: p for n, p in (models if any(models.values()) else served).items() if p is not None}
+    models = {n: p for n, p in (models if any(models.values()) else served_in(folder)).items() if p is not None}
     if len(models) == 1:
         return next(iter(models.values()))
     if models:

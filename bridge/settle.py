@@ -208,6 +208,7 @@ def with_declared_axes(
         given = specs[name].shape or () if name in specs else ()
         sizes |= {d: size for d, size in zip(own, given) if isinstance(d, str) and isinstance(size, int)}
     fixed = {*sizes} - {*labels}
+    told = {name: _told_by_weights(model, name, own) for name, own in asked.items()}
 
     def opened(size: int | None) -> Opened | None:
         """With a size for open axes other than the first; None for the usual ones. None where not all sizes are told."""
@@ -218,7 +219,7 @@ def with_declared_axes(
                 d if isinstance(d, int) else known.get(d or "", UNKNOWN if size is None or not a else size)
                 for a, d in enumerate(own)
             )
-            channels = _told_by_weights(model, name, own)
+            channels = told[name]
             chosen = sizes_for(model, name, tuple(channels.get(a, d) for a, d in enumerate(shape)), out)
             if not _all_sizes(chosen):
                 return None

@@ -26,6 +26,7 @@ from ..detectors import Detector, without_suppression
 from ..domains import numbers_taken
 from ..engines import NativeEngine
 from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
+from ..fitting import why
 from ..inputs import Feeds, Inputs, as_specs, further, in_old_names, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
@@ -403,9 +404,9 @@ def fixed_by_weights(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic) 
             ]
             fixed.setdefault(f"{node.name} ({node.op.name}) has weights for one size alone: {held[0]}", []).extend(axes)
     return "; ".join(
-        f"{why}. No other size fits, so leave {' and '.join(axes)} out of --dynamic; a network for any size pools over all "
+        f"{reason}. No other size fits, so leave {' and '.join(axes)} out of --dynamic; a network for any size pools over all "
         "places before such a layer"
-        for why, axes in fixed.items()
+        for reason, axes in fixed.items()
     )
 
 
@@ -421,7 +422,7 @@ def _multiples(
     """A sentence for each step of which sizes have to be multiples, where not every size does. given: sizes by label. labels: those
     of which an odd size may fail."""
     found: dict[int, list[str]] = {}
-    why: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for label in labels:
         size = given[label]
         reason = _refusal(model, specs, dynamic, {**given, label: size + 1})
@@ -436,9 +437,9 @@ def _multiples(
         )
         step = next(fitting, 0)
         found.setdefault(step, []).append(label)
-        why.setdefault(step, f"such as {size + 1}, fail, in the network as in the file ({reason})")
+        reasons.setdefault(step, f"such as {size + 1}, fail, in the network as in the file ({reason})")
     return tuple(
-        f"{listed(named)}: {f'multiples of {step} work; other sizes' if step else 'some sizes'}, {why[step]}"
+        f"{listed(named)}: {f'multiples of {step} work; other sizes' if step else 'some sizes'}, {reasons[step]}"
         for step, named in found.items()
     )
 
@@ -448,7 +449,7 @@ def _refusal(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, sizes: M
     try:
         model.infer(_at(specs, dynamic, sizes))
     except MXNetError as error:
-        return str(error).partition(" (input shapes")[0]
+        return why(error)
     return ""
 
 

@@ -17,7 +17,7 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 
 from ..models import onnx_spec, specs_of_onnx
-from ..paths import BadInput, files_of
+from ..paths import BadInput, served_in
 from .package import LABELS, Layout, Package, labels_file
 
 CONFIG, MODEL = "config.pbtxt", "model.onnx"
@@ -39,13 +39,8 @@ Specs = Mapping[str, Spec]
 
 def models_in(place: Path) -> list[str]:
     """Names of models in a folder that is a model repository; none in any other one."""
-    folders = [p for p in files_of(place) if p.is_dir()] if place.is_dir() else []
-    return [p.name for p in folders if (p / CONFIG).is_file() or _has_version(p)]
-
-
-def _has_version(folder: Path) -> bool:
-    """True for a folder with a model below a number."""
-    return any((p / MODEL).is_file() for p in files_of(folder) if p.name.isdecimal())
+    served = served_in(place) if place.is_dir() else {}
+    return [name for name, model in served.items() if model is not None or (place / name / CONFIG).is_file()]
 
 
 def layout(package: Package, place: Path) -> Layout:
