@@ -56,7 +56,7 @@ def load_images(
     Examples
     --------
     >>> import gluonnx
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> from PIL import Image
     >>> Image.new("RGB", (8, 8), (255, 0, 0)).save("red.png")
     >>> model = gluonnx.open_model(mx.sym.Flatten(mx.sym.var("data")), {})

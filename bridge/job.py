@@ -23,7 +23,7 @@ class NotEquivalent(RuntimeError):
     Examples
     --------
     >>> import gluonnx
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> zeros = mx.sym.zeros_like(mx.sym.var("x"), name="zeros")
     >>> try:
     ...     gluonnx.convert(zeros, {}, inputs={"x": (2, 3)}, strict=True)

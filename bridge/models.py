@@ -233,7 +233,7 @@ class Model:
         Examples
         --------
         >>> import gluonnx
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x, label = mx.sym.var("x"), mx.sym.var("label")
         >>> loss = mx.sym.MakeLoss(mx.sym.softmax_cross_entropy(x, label), name="loss")
         >>> model = gluonnx.open_model(mx.sym.Group([mx.sym.softmax(x, name="softmax"), loss]), {})
@@ -254,7 +254,7 @@ class Model:
         Examples
         --------
         >>> import gluonnx
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> hidden = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc1")
         >>> model = gluonnx.open_model(mx.sym.relu(hidden, name="relu1"), {})
         >>> [output.name for output in model.select(["fc1"]).graph.outputs]

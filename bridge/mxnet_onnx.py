@@ -135,7 +135,7 @@ def get_operator_support(opset_version: int | None = None) -> list[str]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> "Convolution" in mx.onnx.get_operator_support(13)
     True
     """

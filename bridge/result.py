@@ -205,7 +205,7 @@ class VerifyResult:
         Examples
         --------
         >>> import gluonnx
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> import numpy as np
         >>> dense = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, no_bias=True, name="fc")
         >>> model = gluonnx.open_model(dense, {"fc_weight": np.ones((4, 3), "float32")})

@@ -1,4 +1,4 @@
-"""gluonnx: the engine, and MXNet's Python API. ``import hybrid as mx``.
+"""gluonnx: the engine, and MXNet's Python API. ``from gluonnx import mx``, or ``import hybrid as mx``.
 
 Modules load when they are first used; importing this says where the operators are and no more.
 """

@@ -23,7 +23,7 @@ def set_recording(is_recording: bool) -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.autograd.set_recording(True)
     False
     >>> mx.autograd.set_recording(False)
@@ -38,7 +38,7 @@ def set_training(train_mode: bool) -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.autograd.set_training(True)
     False
     >>> mx.autograd.set_training(False)
@@ -53,7 +53,7 @@ def is_recording() -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.autograd.record():
     ...     print(mx.autograd.is_recording())
     True
@@ -66,7 +66,7 @@ def is_training() -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.autograd.record(train_mode=False):
     ...     print(mx.autograd.is_training())
     False
@@ -79,7 +79,7 @@ def record(train_mode: bool = True) -> StateScope:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([1, 2])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -96,7 +96,7 @@ def pause(train_mode: bool = False) -> StateScope:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([1, 2])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -116,7 +116,7 @@ def train_mode() -> StateScope:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.autograd.train_mode():
     ...     print(mx.nd.Dropout(mx.nd.ones(1000), p=0.5).max().asscalar().item())
     2.0
@@ -129,7 +129,7 @@ def predict_mode() -> StateScope:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.autograd.record(), mx.autograd.predict_mode():
     ...     print(mx.nd.Dropout(mx.nd.ones(3), p=0.5).asnumpy())
     [1. 1. 1.]
@@ -144,7 +144,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x, gradient = mx.nd.array([1, 2]), mx.nd.zeros(2)
     >>> mx.autograd.mark_variables([x], [gradient])
     >>> with mx.autograd.record():
@@ -198,7 +198,7 @@ def grad(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([3.0])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -232,7 +232,7 @@ def get_symbol(x: NDArray) -> Symbol:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([1, 2])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -254,7 +254,7 @@ class Function:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Clipped(mx.autograd.Function):  # x, with gradients cut to -1..1
     ...     def forward(self, x):
     ...         return x
@@ -278,7 +278,7 @@ class Function:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> class Exp(mx.autograd.Function):
         ...     def forward(self, x):
         ...         y = x.exp()

@@ -67,7 +67,7 @@ def py_str(x: bytes) -> str:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.base.py_str(b"caf\\xc3\\xa9")
     'café'
     """
@@ -80,7 +80,7 @@ def data_dir_default() -> str:
     Examples
     --------
     >>> import pathlib
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> pathlib.Path(mx.base.data_dir_default()).name
     '.mxnet'
     """
@@ -94,7 +94,7 @@ def data_dir() -> str:
     --------
     >>> import os
     >>> from unittest import mock
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mock.patch.dict(os.environ, MXNET_HOME="/data/mxnet"):
     ...     mx.base.data_dir()
     '/data/mxnet'
@@ -119,7 +119,7 @@ def classproperty(func: Any) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Layer:
     ...     @mx.base.classproperty
     ...     def kind(cls):
@@ -135,7 +135,7 @@ def with_metaclass(meta: type, *bases: type) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Named(type):
     ...     def __repr__(cls):
     ...         return f"<{cls.__name__}>"

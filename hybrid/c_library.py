@@ -28,7 +28,7 @@ class MXCallbackList(ctypes.Structure):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.base.MXCallbackList().num_callbacks
     0
     """
@@ -68,7 +68,7 @@ def check_call(ret: int) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.base.check_call(0)
     >>> try:
     ...     mx.base.check_call(-1)
@@ -87,7 +87,7 @@ def c_str(string: str) -> ctypes.c_char_p:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.base.c_str("data").value
     b'data'
     """
@@ -99,7 +99,7 @@ def c_str_array(strings: Iterable[str]) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> list(mx.base.c_str_array(["data", "label"]))
     [b'data', b'label']
     """
@@ -112,7 +112,7 @@ def c_array(ctype: Any, values: Sequence[Any]) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> list(mx.base.c_array(mx.base.mx_uint, [3, 5]))
     [3, 5]
     """
@@ -125,7 +125,7 @@ def c_array_buf(ctype: Any, buf: Any) -> Any:
     Examples
     --------
     >>> import array
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> numbers = array.array("i", [3, 5])
     >>> shared = mx.base.c_array_buf(mx.base.mx_int, numbers)
     >>> shared[0] = 7
@@ -141,7 +141,7 @@ def c_handle_array(objs: Iterable[Any]) -> Any:
     Examples
     --------
     >>> import ctypes
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Thing:
     ...     handle = ctypes.c_void_p(7)
     >>> list(mx.base.c_handle_array([Thing()]))
@@ -163,7 +163,7 @@ def ctypes2buffer(cptr: Any, length: int) -> bytearray:
     Examples
     --------
     >>> import ctypes
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> text = ctypes.create_string_buffer(b"data")
     >>> mx.base.ctypes2buffer(ctypes.cast(text, ctypes.POINTER(ctypes.c_char)), 4)
     bytearray(b'data')
@@ -181,7 +181,7 @@ def ctypes2numpy_shared(cptr: Any, shape: tuple[int, ...]) -> np.ndarray:
     Examples
     --------
     >>> import ctypes
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> numbers = (mx.base.mx_float * 4)(1, 2, 3, 4)
     >>> pointer = ctypes.cast(numbers, mx.base.mx_float_p)
     >>> mx.base.ctypes2numpy_shared(pointer, (2, 2))

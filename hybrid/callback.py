@@ -29,7 +29,7 @@ variables of the loop that calls.
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> def show(param):
 ...     print(param.epoch, param.nbatch, param.eval_metric.get())
 >>> metric = mx.metric.MAE()
@@ -48,7 +48,7 @@ def module_checkpoint(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data")), label_names=None)
     >>> module.bind([("data", (4, 3))])
     >>> module.init_params()
@@ -71,7 +71,7 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> save = mx.callback.do_checkpoint("net", period=1)
     >>> save(0, mx.sym.var("x"), {}, {})  # what fit calls after the first epoch
     >>> import os
@@ -92,7 +92,7 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], N
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> log = mx.callback.log_train_metric(period=10)
     >>> log(mx.model.BatchEndParam(epoch=0, nbatch=5, eval_metric=None, locals=None))
     """
@@ -114,7 +114,7 @@ class Speedometer:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> meter = mx.callback.Speedometer(batch_size=32, frequent=2)
     >>> for batch in range(3):
     ...     meter(mx.model.BatchEndParam(epoch=0, nbatch=batch, eval_metric=None, locals=None))
@@ -165,7 +165,7 @@ class ProgressBar:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> bar = mx.callback.ProgressBar(total=10)
     >>> bar(mx.model.BatchEndParam(epoch=0, nbatch=5, eval_metric=None, locals=None))
     """
@@ -185,7 +185,7 @@ class LogValidationMetricsCallback:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> log = mx.callback.LogValidationMetricsCallback()
     >>> log(mx.model.BatchEndParam(epoch=0, nbatch=5, eval_metric=mx.metric.MAE(), locals=None))
     """

@@ -25,7 +25,7 @@ def save_checkpoint(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, name="top")
     >>> mx.model.save_checkpoint("net", 3, net, {"top_weight": mx.nd.ones((1, 2))}, {})
     >>> net, arguments, states = mx.model.load_checkpoint("net", 3)
@@ -46,7 +46,7 @@ def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.model.save_checkpoint("net", 3, None, {"top_weight": mx.nd.ones((1, 2))}, {})
     >>> mx.model.load_params("net", 3)[0]["top_weight"].shape
     (1, 2)
@@ -67,7 +67,7 @@ def load_checkpoint(prefix: str, epoch: int) -> tuple[symbol.Symbol, dict[str, N
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, name="top")
     >>> mx.model.save_checkpoint("net", 3, net, {"top_weight": mx.nd.ones((1, 2))}, {})
     >>> net, arguments, states = mx.model.load_checkpoint("net", 3)

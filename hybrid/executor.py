@@ -66,7 +66,7 @@ def bind(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> y = 2 * mx.sym.var("x")
     >>> executor = y.bind(mx.cpu(), {"x": mx.nd.array([1, 2])})
     >>> executor.forward()[0].asnumpy()
@@ -100,7 +100,7 @@ def simple_bind(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
     >>> executor = net.simple_bind(mx.cpu(), data=(4, 3))
     >>> executor.forward(data=mx.nd.ones((4, 3)))[0].shape
@@ -255,7 +255,7 @@ class Executor:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> y = 3 * mx.sym.var("x")
     >>> executor = y.simple_bind(mx.cpu(), x=(2,))
     >>> executor.forward(is_train=True, x=mx.nd.array([1, 2]))[0].asnumpy()
@@ -332,7 +332,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.sym.var("x")
         >>> executor = mx.sym.relu(x, name="act").simple_bind(mx.cpu(), x=(2,))
         >>> executor.set_monitor_callback(lambda name, array: print(name, array.shape))
@@ -348,7 +348,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.sym.var("x")
         >>> executor = mx.sym.relu(x, name="act").simple_bind(mx.cpu(), x=(2,))
         >>> executor.debug_str().splitlines()[4]
@@ -362,7 +362,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.sym.var("x")
         >>> mx.sym.relu(x, name="act").simple_bind(mx.cpu(), x=(2,)).get_optimized_symbol()
         <Symbol act>
@@ -375,7 +375,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="top")
         >>> executor = net.simple_bind(mx.cpu(), x=(1, 3))
         >>> {name: array.shape for name, array in executor.arg_dict.items()}
@@ -389,7 +389,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.BatchNorm(mx.sym.var("x"), name="bn")
         >>> list(net.simple_bind(mx.cpu(), x=(1, 3)).aux_dict)
         ['bn_moving_mean', 'bn_moving_var']
@@ -402,7 +402,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> executor = (2 * mx.sym.var("x")).bind(mx.cpu(), {"x": mx.nd.ones(2)}, {"x": mx.nd.zeros(2)})
         >>> _ = executor.forward(is_train=True)
         >>> executor.backward(mx.nd.ones(2))
@@ -417,7 +417,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> executor = mx.sym.relu(mx.sym.var("x"), name="act").simple_bind(mx.cpu(), x=(2,))
         >>> list(executor.output_dict)
         ['act_output']
@@ -430,7 +430,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="top")
         >>> [array.shape for array in net.simple_bind(mx.cpu(), x=(1, 3)).arg_arrays]
         [(1, 3), (2, 3), (2,)]
@@ -443,7 +443,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.BatchNorm(mx.sym.var("x"), name="bn")
         >>> [array.shape for array in net.simple_bind(mx.cpu(), x=(1, 3)).aux_arrays]
         [(3,), (3,)]
@@ -456,7 +456,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> executor = mx.sym.var("x").simple_bind(mx.cpu(), grad_req="null", x=(2,))
         >>> executor.grad_arrays
         [None]
@@ -469,7 +469,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> executor = mx.sym.relu(mx.sym.var("x")).bind(mx.cpu(), {"x": mx.nd.array([-1, 2])})
         >>> _ = executor.forward()
         >>> executor.outputs[0].asnumpy()
@@ -484,7 +484,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> executor = mx.sym.relu(mx.sym.var("x")).simple_bind(mx.cpu(), x=(2,))
         >>> executor.forward(x=mx.nd.array([-1, 2]))[0].asnumpy()
         array([0., 2.], dtype=float32)
@@ -515,7 +515,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.sym.var("x")
         >>> executor = (x * x).simple_bind(mx.cpu(), x=(2,))
         >>> _ = executor.forward(is_train=True, x=mx.nd.array([1, 3]))
@@ -562,7 +562,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=1, no_bias=True, name="top")
         >>> executor = net.simple_bind(mx.cpu(), x=(1, 2))
         >>> executor.copy_params_from({"top_weight": mx.nd.array([[3, 4]])})
@@ -597,7 +597,7 @@ class Executor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="top")
         >>> executor = net.simple_bind(mx.cpu(), x=(1, 3))
         >>> executor.reshape(x=(5, 3), allow_up_sizing=True).outputs[0].shape

@@ -46,7 +46,7 @@ class DataParallelExecutorManager:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
     >>> net = mx.sym.LinearRegressionOutput(net, name="out")
     >>> x, y = mx.nd.array([[1], [2], [3], [4]]), mx.nd.array([2, 4, 6, 8])
@@ -107,7 +107,7 @@ class DataParallelExecutorManager:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> data = mx.io.NDArrayIter(mx.nd.array([-1, 2]), batch_size=2)
         >>> net = mx.sym.relu(mx.sym.var("data"), name="act")
         >>> manager = mx.model.DataParallelExecutorManager(net, [mx.cpu()], data)

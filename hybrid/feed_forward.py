@@ -54,7 +54,7 @@ class FeedForward:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
     >>> net = mx.sym.LinearRegressionOutput(net, name="out")
     >>> x, y = mx.nd.array([[1], [2], [3], [4]]), mx.nd.array([2, 4, 6, 8])
@@ -190,7 +190,7 @@ class FeedForward:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
         >>> model = mx.model.FeedForward(net, arg_params={"top_weight": mx.nd.array([[1, 2]])})
         >>> model.predict(mx.nd.array([[10, 1], [0, 3]]))
@@ -240,7 +240,7 @@ class FeedForward:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
         >>> net = mx.sym.LinearRegressionOutput(net, name="out")
         >>> model = mx.model.FeedForward(net, arg_params={"top_weight": mx.nd.array([[2]])})
@@ -304,7 +304,7 @@ class FeedForward:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> net = mx.sym.SoftmaxOutput(net, name="softmax")
         >>> x, y = mx.nd.array([[-1], [1], [-2], [2]]), mx.nd.array([0, 1, 0, 1])
@@ -381,7 +381,7 @@ class FeedForward:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
         >>> model = mx.model.FeedForward(net, arg_params={"top_weight": mx.nd.array([[1, 2]])})
         >>> model.save("net", epoch=3)
@@ -408,7 +408,7 @@ class FeedForward:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
         >>> mx.model.save_checkpoint("net", 3, net, {"top_weight": mx.nd.array([[1, 2]])}, {})
         >>> model = mx.model.FeedForward.load("net", 3)
@@ -447,7 +447,7 @@ class FeedForward:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> net = mx.sym.SoftmaxOutput(net, name="softmax")
         >>> x, y = mx.nd.array([[-1], [1], [-2], [2]]), mx.nd.array([0, 1, 0, 1])

@@ -36,7 +36,7 @@ class InitDesc(str):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.nd.zeros(2)
     >>> mx.init.One()(mx.init.InitDesc("top_weight"), weight)
     >>> weight.asnumpy()
@@ -97,7 +97,7 @@ class Initializer:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Ramp(mx.init.Initializer):
     ...     def _init_weight(self, name, array):
     ...         array[:] = mx.nd.arange(array.size).reshape(array.shape)
@@ -118,7 +118,7 @@ class Initializer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> initializer = mx.init.One()
         >>> initializer.set_verbosity(True) is initializer
         True
@@ -136,7 +136,7 @@ class Initializer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.init.Xavier(magnitude=2).dumps()
         '["xavier", {"rnd_type": "uniform", "factor_type": "avg", "magnitude": 2}]'
         """
@@ -244,7 +244,7 @@ register.__doc__ = f"""{register.__doc__}
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> @mx.init.register
 ... class Halves(mx.init.Initializer):
 ...     def _init_weight(self, name, arr):
@@ -258,7 +258,7 @@ alias.__doc__ = f"""{alias.__doc__}
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> @mx.init.alias("twos", "2")
 ... class Twos(mx.init.Constant):
 ...     def __init__(self):
@@ -270,7 +270,7 @@ create.__doc__ = f"""{create.__doc__}
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> mx.init.create("uniform", scale=0.1).scale
 0.1
 >>> mx.init.create('["constant", {{"value": 2}}]').value
@@ -292,7 +292,7 @@ class Load:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.nd.zeros(2)
     >>> mx.init.Load({"top_weight": mx.nd.array([3, 4])})(mx.init.InitDesc("top_weight"), weight)
     >>> weight.asnumpy()
@@ -340,7 +340,7 @@ class Mixed:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> initializer = mx.init.Mixed([".*bias", ".*"], [mx.init.Zero(), mx.init.One()])
     >>> weight = mx.nd.zeros(2)
     >>> initializer(mx.init.InitDesc("top_weight"), weight)
@@ -372,7 +372,7 @@ class Zero(Initializer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.nd.array([1, 2])
     >>> mx.init.Zero()(mx.init.InitDesc("top_weight"), weight)
     >>> weight.asnumpy()
@@ -393,7 +393,7 @@ class One(Initializer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.nd.zeros(2)
     >>> mx.init.One()(mx.init.InitDesc("top_weight"), weight)
     >>> weight.asnumpy()
@@ -418,7 +418,7 @@ class Constant(Initializer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.nd.zeros(2)
     >>> mx.init.Constant(3)(mx.init.InitDesc("top_weight"), weight)
     >>> weight.asnumpy()
@@ -446,7 +446,7 @@ class Uniform(Initializer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.nd.zeros(1000)
     >>> mx.init.Uniform(0.1)(mx.init.InitDesc("top_weight"), weight)
     >>> bool(0.09 < abs(weight).max().asscalar() <= 0.1)
@@ -467,7 +467,7 @@ class Normal(Initializer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.nd.zeros(10000)
     >>> mx.init.Normal(2)(mx.init.InitDesc("top_weight"), weight)
     >>> bool(1.9 < weight.asnumpy().std() < 2.1)
@@ -495,7 +495,7 @@ class Orthogonal(Initializer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.nd.zeros((2, 3))
     >>> mx.init.Orthogonal(scale=1)(mx.init.InitDesc("top_weight"), weight)
     >>> abs(mx.nd.dot(weight, weight.T) - mx.nd.eye(2)).max().asscalar().item() < 1e-5
@@ -533,7 +533,7 @@ class Xavier(Initializer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.nd.zeros((100, 200))
     >>> mx.init.Xavier()(mx.init.InitDesc("top_weight"), weight)
     >>> bound = (3 / ((100 + 200) / 2)) ** 0.5
@@ -579,7 +579,7 @@ class MSRAPrelu(Xavier):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.nd.zeros((100, 200))
     >>> mx.init.MSRAPrelu(slope=0)(mx.init.InitDesc("top_weight"), weight)
     >>> deviation = (2 / ((100 + 200) / 2)) ** 0.5
@@ -598,7 +598,7 @@ class Bilinear(Initializer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.nd.zeros((1, 1, 4, 4))
     >>> mx.init.Bilinear()(mx.init.InitDesc("up_weight"), weight)
     >>> weight[0, 0, 0].asnumpy()
@@ -618,7 +618,7 @@ class LSTMBias(Initializer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> bias = mx.nd.zeros(8)
     >>> mx.init.LSTMBias(forget_bias=1)(mx.init.InitDesc("lstm_weight"), bias)
     >>> bias.asnumpy()
@@ -659,7 +659,7 @@ class FusedRNN(Initializer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> initializer = mx.init.FusedRNN(mx.init.One(), num_hidden=2, num_layers=1, mode="lstm")
     >>> weight = mx.nd.zeros(8 * 3 + 8 * 2 + 2 * 8)
     >>> initializer(mx.init.InitDesc("lstm_weight"), weight)

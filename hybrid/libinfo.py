@@ -23,7 +23,7 @@ def find_lib_path(prefix: str = "libmxnet") -> list[str]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> try:
     ...     mx.libinfo.find_lib_path()
     ... except mx.MXNetError as error:
@@ -38,7 +38,7 @@ def find_include_path() -> str:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> try:
     ...     mx.libinfo.find_include_path()
     ... except mx.MXNetError as error:
@@ -53,7 +53,7 @@ def find_conf_path(prefix: str = "tvmop") -> str:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> try:
     ...     mx.libinfo.find_conf_path()
     ... except mx.MXNetError as error:

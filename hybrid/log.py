@@ -45,7 +45,7 @@ def get_logger(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> logger = mx.log.get_logger("training", "training.log", level=mx.log.INFO)
     >>> logger.isEnabledFor(mx.log.INFO), [type(handler).__name__ for handler in logger.handlers]
     (True, ['FileHandler'])
@@ -75,7 +75,7 @@ def getLogger(  # noqa: N802  MXNet's name
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.log.getLogger("reading") is mx.log.get_logger("reading")
     True
     """

@@ -34,7 +34,7 @@ class LRScheduler:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Halved(mx.lr_scheduler.LRScheduler):
     ...     def __call__(self, num_update):
     ...         if num_update < self.warmup_steps:
@@ -71,7 +71,7 @@ class LRScheduler:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> schedule = mx.lr_scheduler.PolyScheduler(max_update=100, base_lr=1.0, warmup_steps=10)
         >>> schedule.get_warmup_lr(5)
         0.5
@@ -105,7 +105,7 @@ class FactorScheduler(LRScheduler):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> schedule = mx.lr_scheduler.FactorScheduler(step=10, factor=0.5, base_lr=1.0)
     >>> [schedule(update) for update in (1, 11, 21)]
     [1.0, 0.5, 0.25]"""
@@ -165,7 +165,7 @@ class MultiFactorScheduler(LRScheduler):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> schedule = mx.lr_scheduler.MultiFactorScheduler(step=[10, 20], factor=0.5, base_lr=1.0)
     >>> [schedule(update) for update in (1, 11, 21)]
     [1.0, 0.5, 0.25]
@@ -257,7 +257,7 @@ class PolyScheduler(_Decay):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> schedule = mx.lr_scheduler.PolyScheduler(max_update=10, base_lr=1.0, pwr=2)
     >>> [round(schedule(update), 3) for update in (0, 5, 10)]
     [1.0, 0.25, 0.0]
@@ -298,7 +298,7 @@ class CosineScheduler(_Decay):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> schedule = mx.lr_scheduler.CosineScheduler(max_update=10, base_lr=1.0, final_lr=0.1)
     >>> [round(schedule(update), 3) for update in (0, 5, 10)]
     [1.0, 0.55, 0.1]

@@ -23,7 +23,7 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.metric.check_label_shapes([1, 2], [3, 4])
     ([1, 2], [3, 4])
     """
@@ -55,7 +55,7 @@ class EvalMetric:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Largest(mx.metric.EvalMetric):
     ...     def update(self, labels, preds):
     ...         for pred in preds:
@@ -88,7 +88,7 @@ class EvalMetric:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.metric.TopKAccuracy(top_k=5).get_config()["name"]
         'top_k_accuracy_5'
         """
@@ -101,7 +101,7 @@ class EvalMetric:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.Accuracy()
         >>> metric.update_dict({"label": mx.nd.array([0])}, {"output": mx.nd.array([[0.9, 0.1]])})
         >>> metric.get()
@@ -119,7 +119,7 @@ class EvalMetric:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.MAE()
         >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 3])])
         >>> metric.get()
@@ -140,7 +140,7 @@ class EvalMetric:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.MAE()
         >>> metric.update([mx.nd.array([1])], [mx.nd.array([2])])
         >>> metric.reset()
@@ -156,7 +156,7 @@ class EvalMetric:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.MAE()
         >>> metric.update([mx.nd.array([1])], [mx.nd.array([2])])
         >>> metric.reset_local()
@@ -171,7 +171,7 @@ class EvalMetric:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.metric.Accuracy().get()
         ('accuracy', nan)
         """
@@ -182,7 +182,7 @@ class EvalMetric:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.MAE()
         >>> metric.update([mx.nd.array([1])], [mx.nd.array([2])])
         >>> metric.get_global()
@@ -202,7 +202,7 @@ class EvalMetric:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.MAE()
         >>> metric.update([mx.nd.array([1])], [mx.nd.array([2])])
         >>> metric.get_name_value()
@@ -215,7 +215,7 @@ class EvalMetric:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.MAE()
         >>> metric.update([mx.nd.array([1])], [mx.nd.array([2])])
         >>> metric.get_global_name_value()
@@ -236,7 +236,7 @@ register.__doc__ = f"""{register.__doc__}
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> @mx.metric.register
 ... class Largest(mx.metric.EvalMetric):
 ...     def __init__(self):
@@ -252,7 +252,7 @@ alias.__doc__ = f"""{alias.__doc__}
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> @mx.metric.alias("deviation", "dev")
 ... class Deviation(mx.metric.RMSE):
 ...     pass
@@ -266,7 +266,7 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.metric.create("acc").name
     'accuracy'
     >>> mx.metric.create(["acc", "mae"]).get()
@@ -297,7 +297,7 @@ class CompositeEvalMetric(EvalMetric):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.CompositeEvalMetric([mx.metric.MAE(), mx.metric.MSE()])
     >>> metric.update([mx.nd.array([1])], [mx.nd.array([3])])
     >>> metric.get()
@@ -316,7 +316,7 @@ class CompositeEvalMetric(EvalMetric):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.CompositeEvalMetric()
         >>> metric.add("mae")
         >>> metric.get()[0]
@@ -329,7 +329,7 @@ class CompositeEvalMetric(EvalMetric):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.metric.CompositeEvalMetric(["mae", "mse"]).get_metric(1).name
         'mse'
         """
@@ -401,7 +401,7 @@ class Accuracy(_Plain):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.Accuracy()
     >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.9, 0.1], [0.8, 0.2]])])
     >>> metric.get()
@@ -439,7 +439,7 @@ class TopKAccuracy(_Plain):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.TopKAccuracy(top_k=2)
     >>> metric.update([mx.nd.array([2, 0])], [mx.nd.array([[0.1, 0.5, 0.4], [0.1, 0.5, 0.4]])])
     >>> metric.get()
@@ -497,7 +497,7 @@ def _fscore(counts: numpy.ndarray) -> float:
     Examples
     --------
     >>> import numpy
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> counts = numpy.array([[1, 0], [1, 1]])  # of two labels 1 one was predicted as 0
     >>> round(float(mx.metric.F1.score(counts)), 4)
     0.6667
@@ -514,7 +514,7 @@ def _matthews(counts: numpy.ndarray) -> float:
     Examples
     --------
     >>> import numpy
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> counts = numpy.array([[1, 0], [1, 1]])  # of two labels 1 one was predicted as 0
     >>> float(mx.metric.MCC.score(counts))
     0.5
@@ -571,7 +571,7 @@ class F1(_Binary):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.F1()
     >>> labels, scores = mx.nd.array([1, 1, 0]), mx.nd.array([[0.1, 0.9], [0.8, 0.2], [0.7, 0.3]])
     >>> metric.update([labels], [scores])
@@ -605,7 +605,7 @@ class MCC(_Binary):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.MCC()
     >>> labels, scores = mx.nd.array([1, 1, 0]), mx.nd.array([[0.1, 0.9], [0.8, 0.2], [0.7, 0.3]])
     >>> metric.update([labels], [scores])
@@ -646,7 +646,7 @@ class PCC(EvalMetric):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.PCC()
     >>> scores = mx.nd.array([[0.1, 0.9], [0.8, 0.2], [0.7, 0.3]])
     >>> metric.update([mx.nd.array([1, 1, 0])], [scores])
@@ -693,7 +693,7 @@ class PCC(EvalMetric):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.PCC()
         >>> scores = mx.nd.array([[0.1, 0.9], [0.8, 0.2], [0.7, 0.3]])
         >>> metric.update([mx.nd.array([1, 1, 0])], [scores])
@@ -730,7 +730,7 @@ class _Distance(_Plain):
         Examples
         --------
         >>> import numpy
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> difference = numpy.array([[3.0], [-4.0]])
         >>> mx.metric.MAE().distance(difference).item(), mx.metric.MSE().distance(difference).item()
         (3.5, 12.5)
@@ -753,7 +753,7 @@ class MAE(_Distance):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.MAE()
     >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 4])])
     >>> metric.get()
@@ -782,7 +782,7 @@ class MSE(_Distance):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.MSE()
     >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 4])])
     >>> metric.get()
@@ -811,7 +811,7 @@ class RMSE(_Distance):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.RMSE()
     >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([3, 4])])
     >>> metric.get()
@@ -862,7 +862,7 @@ class CrossEntropy(_Likelihood):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.CrossEntropy()
     >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.5, 0.5], [0.75, 0.25]])])
     >>> name, value = metric.get()
@@ -894,7 +894,7 @@ class NegativeLogLikelihood(_Likelihood):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.NegativeLogLikelihood()
     >>> metric.update([mx.nd.array([0])], [mx.nd.array([[0.5, 0.5]])])
     >>> name, value = metric.get()
@@ -925,7 +925,7 @@ class Perplexity(_Plain):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.Perplexity(ignore_label=None)
     >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
     >>> name, value = metric.get()
@@ -987,7 +987,7 @@ class PearsonCorrelation(_Plain):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.PearsonCorrelation()
     >>> metric.update([mx.nd.array([1, 2, 3])], [mx.nd.array([2, 4, 6])])
     >>> name, value = metric.get()
@@ -1006,7 +1006,7 @@ class PearsonCorrelation(_Plain):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.PearsonCorrelation(average="micro")
         >>> metric.update([mx.nd.array([1, 2, 3])], [mx.nd.array([3, 2, 1])])
         >>> round(metric.get()[1], 4)
@@ -1030,7 +1030,7 @@ class PearsonCorrelation(_Plain):
         Examples
         --------
         >>> import numpy
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.PearsonCorrelation()
         >>> count, mean, squares = metric.update_variance(numpy.array([1.0, 3.0]), 0, 0.0, 0.0)
         >>> count, float(mean), float(squares)
@@ -1048,7 +1048,7 @@ class PearsonCorrelation(_Plain):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> metric = mx.metric.PearsonCorrelation(average="micro")
         >>> for batch in ([1, 2], [4, 3]):  # each update takes its values into the covariance
         ...     metric.update([mx.nd.array(batch)], [mx.nd.array(batch)])
@@ -1095,7 +1095,7 @@ class Loss(_Plain):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.Loss()
     >>> metric.update(None, [mx.nd.array([1, 3])])
     >>> metric.get()
@@ -1125,7 +1125,7 @@ class Torch(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.Torch()
     >>> metric.update(None, [mx.nd.array([1, 3])])
     >>> metric.get()
@@ -1151,7 +1151,7 @@ class Caffe(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.Caffe()
     >>> metric.update(None, [mx.nd.array([1, 3])])
     >>> metric.get()
@@ -1179,7 +1179,7 @@ class CustomMetric(_Plain):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.CustomMetric(lambda label, pred: abs(label - pred).max(), name="worst")
     >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 4])])
     >>> name, value = metric.get()
@@ -1230,7 +1230,7 @@ def np(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> metric = mx.metric.np(lambda label, pred: abs(label - pred).max(), name="worst")
     >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 4])])
     >>> metric.get()

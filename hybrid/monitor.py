@@ -21,7 +21,7 @@ class Monitor:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> executor = mx.sym.relu(mx.sym.var("x"), name="act").simple_bind(mx.cpu(), x=(2,))
     >>> monitor = mx.mon.Monitor(interval=1, stat_func=lambda array: array.max(), pattern="act")
     >>> monitor.install(executor)
@@ -54,7 +54,7 @@ class Monitor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> monitor = mx.mon.Monitor(interval=1, stat_func=lambda array: array.max())
         >>> monitor.tic()
         >>> monitor.stat_helper("act_output", mx.nd.array([1, 2]))
@@ -95,7 +95,7 @@ class Monitor:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> monitor = mx.mon.Monitor(interval=1, stat_func=lambda array: array.max())
         >>> monitor.tic()
         >>> monitor.stat_helper("act_output", mx.nd.array([1, 2]))

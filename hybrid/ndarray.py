@@ -54,7 +54,7 @@ def _example(row: functions.Binary) -> str:
     shown = onp.array([row.plain(3, 2), row.plain(7, 2)], "float32")
     call = f"mx.nd.{row.name}(mx.nd.array([3, 7]), 2).asnumpy()"
     notes = f"Operators {row.array}, {row.scalar} and {row.reflected} of MXNet."
-    return f"Notes\n-----\n{notes}\n\nExamples\n--------\n>>> import hybrid as mx\n>>> {call}\n{shown!r}"
+    return f"Notes\n-----\n{notes}\n\nExamples\n--------\n>>> from gluonnx import mx\n>>> {call}\n{shown!r}"
 
 
 add, subtract, multiply, divide = map(_function, ("add", "subtract", "multiply", "divide"))
@@ -68,7 +68,7 @@ def power(base: Any, exp: Any) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.power(mx.nd.array([2, 3]), 2).asnumpy()
     array([4., 9.], dtype=float32)
     """
@@ -93,7 +93,7 @@ def backward(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([1, 2])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -113,7 +113,7 @@ def tostype(self: NDArray, stype: str) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.array([[0, 0], [1, 2]]).tostype("row_sparse").indices.asnumpy()
     array([1])
     """
@@ -130,7 +130,7 @@ def as_np_ndarray(self: NDArray) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.array([1, 2]).as_np_ndarray()
     array([1., 2.])
     """
@@ -150,7 +150,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.array([[1, 2], [3, 4]]).asnumpy()
     array([[1., 2.],
            [3., 4.]], dtype=float32)
@@ -192,7 +192,7 @@ def from_numpy(ndarray: onp.ndarray, zero_copy: bool = True) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> shared = np.ones(2, "float32")
     >>> x = mx.nd.from_numpy(shared)
@@ -236,7 +236,7 @@ def from_dlpack(dlpack: Any) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> mx.nd.from_dlpack(np.ones(2, "float32")).asnumpy()
     array([1., 1.], dtype=float32)
@@ -250,7 +250,7 @@ def to_dlpack_for_read(data: NDArray) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> capsule = mx.nd.to_dlpack_for_read(mx.nd.ones(2))
     >>> mx.nd.from_dlpack(capsule).asnumpy()
     array([1., 1.], dtype=float32)
@@ -263,7 +263,7 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.ones(2)
     >>> mx.nd.from_dlpack(mx.nd.to_dlpack_for_write(x))[:] = 3
     >>> x.asnumpy()
@@ -309,7 +309,7 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.zeros((2, 3)).asnumpy()
     array([[0., 0., 0.],
            [0., 0., 0.]], dtype=float32)
@@ -326,7 +326,7 @@ def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: An
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.ones(2, dtype="int32").asnumpy().tolist()
     [1, 1]
     """
@@ -340,7 +340,7 @@ def full(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.full((2,), 3).asnumpy()
     array([3., 3.], dtype=float32)
     """
@@ -354,7 +354,7 @@ def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.empty((2, 3)).shape
     (2, 3)
     """
@@ -376,7 +376,7 @@ def arange(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.arange(1, 4).asnumpy()
     array([1., 2., 3.], dtype=float32)
     >>> mx.nd.arange(2, repeat=2).asnumpy()
@@ -397,7 +397,7 @@ def linspace(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.linspace(0, 1, 5).asnumpy()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
@@ -412,7 +412,7 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any =
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.eye(2, 3, k=1).asnumpy()
     array([[0., 1., 0.],
            [0., 0., 1.]], dtype=float32)
@@ -427,7 +427,7 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.concatenate([mx.nd.ones((1, 2)), mx.nd.zeros((1, 2))]).asnumpy()
     array([[1., 1.],
            [0., 0.]], dtype=float32)
@@ -446,7 +446,7 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.moveaxis(mx.nd.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
@@ -478,7 +478,7 @@ def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> [part.shape for part in mx.nd.split_v2(mx.nd.ones((5, 2)), (2, 3))]
     [(2, 2), (1, 2), (2, 2)]
     """
@@ -504,7 +504,7 @@ def histogram(a: NDArray, bins: Any = 10, range: tuple[float, float] | None = No
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> counts, edges = mx.nd.histogram(mx.nd.array([1, 3, 3.5]), bins=2, range=(0, 4))
     >>> counts.asnumpy().tolist(), edges.asnumpy().tolist()
     ([1, 2], [0.0, 2.0, 4.0])
@@ -529,7 +529,7 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.onehot_encode(mx.nd.array([2, 0]), mx.nd.zeros((2, 3))).asnumpy()
     array([[0., 0., 1.],
            [1., 0., 0.]], dtype=float32)
@@ -550,7 +550,7 @@ def Custom(*args: NDArray, op_type: str, out: Any = None, name: str | None = Non
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Doubled(mx.operator.CustomOp):
     ...     def forward(self, is_train, req, in_data, out_data, aux):
     ...         self.assign(out_data[0], req[0], 2 * in_data[0])
@@ -578,7 +578,7 @@ def waitall() -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.ones((2, 2)) * 3
     >>> mx.nd.waitall()  # by now x is computed
     """
@@ -620,7 +620,7 @@ def load(fname: Any) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.save("arrays.params", {"x": mx.nd.array([1, 2])})
     >>> mx.nd.load("arrays.params")["x"].asnumpy()
     array([1., 2.], dtype=float32)
@@ -637,7 +637,7 @@ def load_frombuffer(buf: bytes) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.save("arrays.params", [mx.nd.array([1, 2])])
     >>> import pathlib
     >>> mx.nd.load_frombuffer(pathlib.Path("arrays.params").read_bytes())[0].asnumpy()
@@ -653,7 +653,7 @@ def save(fname: Any, data: Any) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.save("arrays.params", {"weight": mx.nd.ones((2, 3)), "bias": mx.nd.zeros(2)})
     >>> {name: array.shape for name, array in mx.nd.load("arrays.params").items()}
     {'weight': (2, 3), 'bias': (2,)}

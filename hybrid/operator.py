@@ -32,7 +32,7 @@ class CustomOp:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Clipped(mx.operator.CustomOp):
     ...     def forward(self, is_train, req, in_data, out_data, aux):
     ...         self.assign(out_data[0], req[0], in_data[0].clip(0, 1))
@@ -90,7 +90,7 @@ class CustomOpProp:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Scaled(mx.operator.CustomOp):
     ...     def __init__(self, factor):
     ...         super().__init__()
@@ -130,7 +130,7 @@ class CustomOpProp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> class Rounded(mx.operator.CustomOp):
         ...     def forward(self, is_train, req, in_data, out_data, aux):
         ...         self.assign(out_data[0], req[0], in_data[0].round().astype("int32"))
@@ -152,7 +152,7 @@ class CustomOpProp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.operator.CustomOpProp().infer_storage_type(["default"])
         (['default'], ['default'], [])
         """
@@ -174,7 +174,7 @@ class CustomOpProp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> one = ["default"]
         >>> mx.operator.CustomOpProp().infer_storage_type_backward(one, one, one, one, [])
         (['default'], ['default'], ['default'], ['default'], [])
@@ -186,7 +186,7 @@ class CustomOpProp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> class Parted(mx.operator.CustomOp):
         ...     def forward(self, is_train, req, in_data, out_data, aux):
         ...         self.assign(out_data[0], req[0], in_data[0].clip(0, 100))
@@ -210,7 +210,7 @@ class CustomOpProp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> class Scaled(mx.operator.CustomOp):
         ...     def forward(self, is_train, req, in_data, out_data, aux):
         ...         self.assign(out_data[0], req[0], in_data[0] * in_data[1])
@@ -234,7 +234,7 @@ class CustomOpProp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> class Counted(mx.operator.CustomOp):
         ...     def forward(self, is_train, req, in_data, out_data, aux):
         ...         aux[0][:] += 1
@@ -262,7 +262,7 @@ class CustomOpProp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.operator.CustomOpProp().declare_backward_dependency([0], [1], [2])
         [0, 1, 2]
         >>> mx.operator.CustomOpProp(need_top_grad=False).declare_backward_dependency([0], [1], [2])
@@ -275,7 +275,7 @@ class CustomOpProp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> class Filled(mx.operator.CustomOp):
         ...     def __init__(self, shape):
         ...         self.size = shape[0]
@@ -301,7 +301,7 @@ def register(reg_name: str) -> Callable[[T], T]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Same(mx.operator.CustomOp):
     ...     def forward(self, is_train, req, in_data, out_data, aux):
     ...         self.assign(out_data[0], req[0], in_data[0])
@@ -442,7 +442,7 @@ class PythonOp:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Doubled(mx.operator.NumpyOp):
     ...     def forward(self, in_data, out_data):
     ...         out_data[0][:] = 2 * in_data[0]
@@ -513,7 +513,7 @@ class NumpyOp(PythonOp):
     Examples
     --------
     >>> import numpy
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Sorted(mx.operator.NumpyOp):
     ...     def forward(self, in_data, out_data):
     ...         out_data[0][:] = numpy.sort(in_data[0])
@@ -530,7 +530,7 @@ class NDArrayOp(PythonOp):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Doubled(mx.operator.NDArrayOp):
     ...     def forward(self, in_data, out_data):
     ...         out_data[0][:] = 2 * in_data[0]
@@ -548,7 +548,7 @@ class NDArrayOp(PythonOp):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> loss = mx.operator.NDArrayOp(need_top_grad=False)
         >>> loss.declare_backward_dependency([0], [1], [2])
         [1, 2]
@@ -620,7 +620,7 @@ class OperatorArguments(NamedTuple):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> found = mx.operator.get_operator_arguments("clip")
     >>> found.narg, found.types
     (3, ['NDArray-or-Symbol', 'float', 'float'])
@@ -636,7 +636,7 @@ def get_all_registered_operators() -> list[str]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> "Convolution" in mx.operator.get_all_registered_operators()
     True
     """
@@ -650,7 +650,7 @@ def get_operator_arguments(op_name: str) -> OperatorArguments:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.operator.get_operator_arguments("clip").names
     ['data', 'a_min', 'a_max']
     """

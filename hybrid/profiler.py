@@ -96,7 +96,7 @@ def set_config(**kwargs: Any) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True, filename="profile.json")
     >>> mx.profiler.set_state("run")
     >>> _ = mx.nd.relu(mx.nd.ones(2))
@@ -120,7 +120,7 @@ def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.profiler.set_config(profile_symbolic=True, filename="profile.json")  # the name of today
     """
     warnings.warn(
@@ -140,7 +140,7 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True)
     >>> mx.profiler.set_state("run")
     >>> _ = mx.nd.exp(mx.nd.ones(2))
@@ -167,7 +167,7 @@ def profiler_set_state(state: str = "stop") -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.profiler.set_state("stop")  # the name of today
     """
     warnings.warn("profiler.profiler_set_state() is deprecated. Please use profiler.set_state() instead", stacklevel=2)
@@ -179,7 +179,7 @@ def pause(profile_process: str = "worker") -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True)
     >>> mx.profiler.set_state("run")
     >>> mx.profiler.pause()
@@ -199,7 +199,7 @@ def resume(profile_process: str = "worker") -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.profiler.set_state("run")
     >>> mx.profiler.pause()
     >>> mx.profiler.resume()
@@ -254,7 +254,7 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import json, pathlib
     >>> mx.profiler.set_config(profile_all=True, filename="profile.json")
     >>> mx.profiler.set_state("run")
@@ -277,7 +277,7 @@ def dump_profile() -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> from pathlib import Path
     >>> mx.profiler.set_config(filename="profile.json")
     >>> mx.profiler.dump()  # the name of today
@@ -304,7 +304,7 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True)
     >>> mx.profiler.set_state("run")
     >>> _ = mx.nd.exp(mx.nd.ones(2))
@@ -370,7 +370,7 @@ class Domain:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> domain = mx.profiler.Domain("loading")
     >>> task, frame = domain.new_task("read"), domain.new_frame("batch")
     >>> marker = domain.new_marker("seen")
@@ -427,7 +427,7 @@ class Task(_Span):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> task = mx.profiler.Task(mx.profiler.Domain("loading"), "read")
     >>> task.start()
     >>> task.stop()
@@ -442,7 +442,7 @@ class Frame(_Span):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> frame = mx.profiler.Frame(mx.profiler.Domain("loading"), "batch")
     >>> frame.start()
     >>> frame.stop()
@@ -457,7 +457,7 @@ class Event(_Span):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> event = mx.profiler.Event("pause")
     >>> event.start()
     >>> event.stop()
@@ -472,7 +472,7 @@ class Counter:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> counter = mx.profiler.Counter(mx.profiler.Domain("loading"), "files", 3)
     >>> counter.set_value(5)
     >>> counter.increment(2)
@@ -517,7 +517,7 @@ class Marker:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.profiler.Marker(mx.profiler.Domain("loading"), "seen").mark("process")
     """
 

@@ -37,7 +37,7 @@ class MXRecordIO:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with_records = mx.recordio.MXRecordIO("data.rec", "w")
     >>> with_records.write(b"first")
     >>> with_records.write(b"second")
@@ -66,7 +66,7 @@ class MXRecordIO:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> records = mx.recordio.MXRecordIO("data.rec", "w")
         >>> records.write(b"first")
         >>> records.close()
@@ -193,7 +193,7 @@ class MXRecordIO:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> records = mx.recordio.MXRecordIO("data.rec", "w")
         >>> records.write(b"first")
         >>> records.write(b"second")
@@ -214,7 +214,7 @@ class MXRecordIO:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> records = mx.recordio.MXRecordIO("data.rec", "w")
         >>> records.write(b"first")
         >>> records.write(b"second")
@@ -280,7 +280,7 @@ class MXIndexedRecordIO(MXRecordIO):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> records = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
     >>> for number in range(3):
     ...     records.write_idx(number, f"record {number}".encode())
@@ -304,7 +304,7 @@ class MXIndexedRecordIO(MXRecordIO):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> records = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
         >>> records.write_idx(7, b"seven")
         >>> records.close()
@@ -350,7 +350,7 @@ class MXIndexedRecordIO(MXRecordIO):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> records = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
         >>> for number in range(3):
         ...     records.write_idx(number, f"record {number}".encode())
@@ -376,7 +376,7 @@ class MXIndexedRecordIO(MXRecordIO):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> records = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
         >>> records.write_idx(0, b"first")
         >>> records.tell()
@@ -413,7 +413,7 @@ flag: how many labels follow; 0: the one in the header. label: a number or an ar
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> record = mx.recordio.pack(mx.recordio.IRHeader(flag=0, label=3, id=7, id2=0), b"bytes")
 >>> header, content = mx.recordio.unpack(record)
 >>> header.label, header.id, content
@@ -446,7 +446,7 @@ def unpack(s: bytes) -> tuple[Any, bytes]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> record = mx.recordio.pack(mx.recordio.IRHeader(0, 3, 1, 0), b"bytes")
     >>> header, content = mx.recordio.unpack(record)
     >>> header.label, header.id, content
@@ -473,7 +473,7 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[Any, np.ndarray]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> pixels = mx.nd.full((4, 4, 3), 200, dtype="uint8").asnumpy()
     >>> record = mx.recordio.pack_img(mx.recordio.IRHeader(0, 3, 1, 0), pixels, img_fmt=".png")
     >>> mx.recordio.unpack_img(record, iscolor=0)[1].shape
@@ -490,7 +490,7 @@ def pack_img(header: Any, img: Any, quality: int = 95, img_fmt: str = ".jpg") ->
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> pixels = mx.nd.full((4, 4, 3), 200, dtype="uint8").asnumpy()
     >>> record = mx.recordio.pack_img(mx.recordio.IRHeader(0, 3, 1, 0), pixels, img_fmt=".png")
     >>> header, image = mx.recordio.unpack_img(record)

@@ -41,7 +41,7 @@ class Feature(NamedTuple):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> feature = mx.runtime.Features()["CUDA"]
     >>> feature.name, feature.enabled
     ('CUDA', False)
@@ -60,7 +60,7 @@ def feature_list() -> list[Feature]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> [f.enabled for f in mx.runtime.feature_list() if f.name == "LAPACK"]
     [True]
 
@@ -76,7 +76,7 @@ class Features(OrderedDict[str, Feature]):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.runtime.Features().is_enabled("cuda")
     False
 

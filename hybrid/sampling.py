@@ -181,7 +181,7 @@ def distribution(side: Side, name: str) -> Callable[..., Any]:
 
 def _shown(call: str, result: str) -> str:
     """The end of a docstring: an example of arrays, for symbols too, of which no draw shows anything."""
-    return f"\n\nExamples\n--------\n>>> import hybrid as mx\n>>> {call}\n{result}"
+    return f"\n\nExamples\n--------\n>>> from gluonnx import mx\n>>> {call}\n{result}"
 
 
 def _publish(function: Callable[..., Any], side: Side, name: str, doc: str) -> None:

@@ -45,7 +45,7 @@ def bind(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> y = 2 * mx.sym.var("x")
     >>> executor = y.bind(mx.cpu(), {"x": mx.nd.array([1, 2])})
     >>> executor.forward()[0].asnumpy()
@@ -80,7 +80,7 @@ def simple_bind(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
     >>> executor = net.simple_bind(mx.cpu(), data=(4, 3))
     >>> executor.forward(data=mx.nd.ones((4, 3)))[0].shape
@@ -99,7 +99,7 @@ def as_np_ndarray(self: Symbol) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> type(mx.sym.var("x").as_np_ndarray()).__name__
     '_Symbol'
     """
@@ -161,7 +161,7 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  MXNet's name
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.sym.var("x")
     >>> mx.sym.Group([mx.sym.relu(x, name="a"), mx.sym.exp(x, name="b")]).list_outputs()
     ['a_output', 'b_output']
@@ -180,7 +180,7 @@ def pow(base: Any, exp: Any) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.pow(mx.sym.var("x"), 2).eval(x=mx.nd.array([3]))[0].asnumpy()
     array([9.], dtype=float32)
     """
@@ -197,7 +197,7 @@ def maximum(left: Any, right: Any) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.maximum(mx.sym.var("x"), 2).eval(x=mx.nd.array([1, 3]))[0].asnumpy()
     array([2., 3.], dtype=float32)
     """
@@ -209,7 +209,7 @@ def minimum(left: Any, right: Any) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.minimum(mx.sym.var("x"), 2).eval(x=mx.nd.array([1, 3]))[0].asnumpy()
     array([1., 2.], dtype=float32)
     """
@@ -224,7 +224,7 @@ def hypot(left: Any, right: Any) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.hypot(mx.sym.var("x"), 4).eval(x=mx.nd.array([3]))[0].asnumpy()
     array([5.], dtype=float32)
     """
@@ -237,7 +237,7 @@ def histogram(a: Symbol, bins: Any = 10, range: tuple[float, float] | None = Non
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> counts, edges = mx.sym.histogram(mx.sym.var("x"), bins=2, range=(0, 4))
     >>> mx.sym.Group([counts]).eval(x=mx.nd.array([1, 3, 3.5]))[0].asnumpy()
     array([1, 2])
@@ -269,7 +269,7 @@ def zeros(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.zeros((2,)).eval()[0].asnumpy()
     array([0., 0.], dtype=float32)
     """
@@ -281,7 +281,7 @@ def ones(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.ones((2,)).eval()[0].asnumpy()
     array([1., 1.], dtype=float32)
     """
@@ -293,7 +293,7 @@ def full(shape: Any, val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.full((2,), 3).eval()[0].asnumpy()
     array([3., 3.], dtype=float32)
     """
@@ -313,7 +313,7 @@ def arange(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.arange(1, 4).eval()[0].asnumpy()
     array([1., 2., 3.], dtype=float32)
     """
@@ -326,7 +326,7 @@ def linspace(start: float, stop: float, num: int, endpoint: bool = True, dtype: 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.linspace(0, 1, 5).eval()[0].asnumpy()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
@@ -339,7 +339,7 @@ def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Sym
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.eye(2).eval()[0].asnumpy()
     array([[1., 0.],
            [0., 1.]], dtype=float32)
@@ -355,7 +355,7 @@ def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.split_v2(mx.sym.var("x"), (2,), axis=0).infer_shape(x=(5, 3))[1]
     [(2, 3), (3, 3)]
     """
@@ -391,7 +391,7 @@ def Custom(*args: Symbol, op_type: str, **kwargs: Any) -> Symbol:  # noqa: N802 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Doubled(mx.operator.CustomOp):
     ...     def forward(self, is_train, req, in_data, out_data, aux):
     ...         self.assign(out_data[0], req[0], 2 * in_data[0])

@@ -45,7 +45,7 @@ def getenv(name: str) -> str | None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.util.setenv("OF_MINE", "1")
     >>> mx.util.getenv("OF_MINE")
     '1'
@@ -59,7 +59,7 @@ def setenv(name: str, value: str | None) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.util.setenv("OF_MINE", "1")
     >>> mx.util.setenv("OF_MINE", None)
     >>> mx.util.getenv("OF_MINE") is None
@@ -81,7 +81,7 @@ def set_module(module: str | None) -> Callable[[F], F]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> @mx.util.set_module("elsewhere")
     ... def function():
     ...     pass
@@ -102,7 +102,7 @@ def get_gpu_count() -> int:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.util.get_gpu_count() == mx.num_gpus()
     True
     """
@@ -116,7 +116,7 @@ def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> try:
     ...     mx.util.get_gpu_memory(64)
     ... except mx.MXNetError:
@@ -133,7 +133,7 @@ def get_cuda_compute_capability(ctx: Any) -> int:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.util.get_cuda_compute_capability(mx.cpu())
     Traceback (most recent call last):
         ...
@@ -150,7 +150,7 @@ def is_np_shape() -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.util.is_np_shape()
     False
     """
@@ -162,7 +162,7 @@ def is_np_array() -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.util.np_array():
     ...     print(mx.util.is_np_array())
     True
@@ -177,7 +177,7 @@ def set_np_shape(active: bool) -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> before = mx.util.set_np_shape(True)
     >>> before, mx.util.set_np_shape(before)
     (False, True)
@@ -190,7 +190,7 @@ def np_shape(active: bool = True) -> AbstractContextManager[None]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.util.np_shape():
     ...     print(mx.nd.ones((0, 3)).shape)
     (0, 3)
@@ -203,7 +203,7 @@ def np_array(active: bool = True) -> AbstractContextManager[None]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.util.np_shape(), mx.util.np_array():
     ...     layer = mx.gluon.nn.Dense(2)
     ...     layer.initialize()
@@ -220,7 +220,7 @@ def set_np(shape: bool = True, array: bool = True) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.npx.set_np()
     >>> mx.util.is_np_shape(), mx.util.is_np_array()
     (True, True)
@@ -237,7 +237,7 @@ def reset_np() -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.npx.reset_np()
     >>> mx.util.is_np_shape(), mx.util.is_np_array()
     (False, False)
@@ -252,7 +252,7 @@ def use_np_shape(func: F) -> F:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> @mx.util.use_np_shape
     ... def inside():
     ...     return mx.util.is_np_shape(), mx.util.is_np_array()
@@ -269,7 +269,7 @@ def use_np_array(func: F) -> F:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> @mx.util.use_np_array
     ... def inside():
     ...     return mx.util.is_np_shape(), mx.util.is_np_array()
@@ -286,7 +286,7 @@ def use_np(func: F) -> F:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> @mx.util.use_np
     ... def inside():
     ...     return mx.util.is_np_shape(), mx.util.is_np_array()

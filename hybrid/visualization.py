@@ -113,7 +113,7 @@ def print_summary(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> hidden = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, name="fc")
     >>> mx.viz.print_summary(hidden, {"data": (1, 3)}, 64, (24, 38, 47, 64))  # doctest: +NORMALIZE_WHITESPACE
     ________________________________________________________________
@@ -244,7 +244,7 @@ def plot_network(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=10, name="fc")
     >>> drawing = mx.viz.plot_network(net, shape={"data": (1, 4)})
     >>> "fc" in drawing.source

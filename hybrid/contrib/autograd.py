@@ -30,7 +30,7 @@ def set_is_training(is_train: bool) -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> before = mx.contrib.autograd.set_is_training(True)
     >>> mx.autograd.is_training(), mx.autograd.is_recording()
     (True, True)
@@ -48,7 +48,7 @@ class TrainingStateScope:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.contrib.autograd.TrainingStateScope(True):
     ...     print(mx.autograd.is_training(), mx.autograd.is_recording())
     True True
@@ -71,7 +71,7 @@ def train_section() -> TrainingStateScope:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([3])
     >>> x.attach_grad()
     >>> with mx.contrib.autograd.train_section():
@@ -88,7 +88,7 @@ def test_section() -> TrainingStateScope:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.contrib.autograd.train_section():
     ...     with mx.contrib.autograd.test_section():
     ...         print(mx.autograd.is_training(), mx.autograd.is_recording())
@@ -105,7 +105,7 @@ def backward(outputs: Sequence[NDArray], out_grads: Any = None, retain_graph: bo
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x, gradient = mx.nd.array([3]), mx.nd.zeros(1)
     >>> mx.contrib.autograd.mark_variables([x], [gradient])
     >>> with mx.contrib.autograd.train_section():
@@ -126,7 +126,7 @@ def compute_gradient(outputs: Sequence[NDArray]) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x, gradient = mx.nd.array([3]), mx.nd.zeros(1)
     >>> mx.contrib.autograd.mark_variables([x], [gradient])
     >>> with mx.contrib.autograd.train_section():
@@ -145,7 +145,7 @@ def grad_and_loss(func: Callable[..., Any], argnum: Any = None) -> Callable[...,
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> both = mx.contrib.autograd.grad_and_loss(lambda x, y: x * y, argnum=0)
     >>> gradients, product = both(mx.nd.array([3]), mx.nd.array([5]))
     >>> gradients[0].asnumpy(), product.asnumpy()
@@ -173,7 +173,7 @@ def grad(func: Callable[..., Any], argnum: Any = None) -> Callable[..., list[NDA
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> gradients = mx.contrib.autograd.grad(lambda x, y: x * y)(mx.nd.array([3]), mx.nd.array([5]))
     >>> [gradient.asnumpy().tolist() for gradient in gradients]
     [[5.0], [3.0]]

@@ -46,7 +46,7 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any,
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> outputs, total = mx.nd.contrib.foreach(
     ...     lambda x, state: (x + state, x + state), mx.nd.array([[1], [2], [3]]), mx.nd.zeros(1))
     >>> outputs.asnumpy().ravel(), total.asnumpy()
@@ -79,7 +79,7 @@ def while_loop(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> outputs, variables = mx.nd.contrib.while_loop(
     ...     lambda i: i < 3, lambda i: (i * 10, [i + 1]), [mx.nd.array([0])], max_iterations=5)
     >>> variables[0].asnumpy(), outputs[:3].asnumpy().ravel()
@@ -125,7 +125,7 @@ def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([3])
     >>> mx.nd.contrib.cond(x > 2, lambda: x * 10, lambda: x).asnumpy()
     array([30.], dtype=float32)
@@ -153,7 +153,7 @@ def isinf(data: Any) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.contrib.isinf(mx.nd.array([1, float("inf")])).asnumpy()
     array([0., 1.], dtype=float32)
     """
@@ -165,7 +165,7 @@ def isfinite(data: Any) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.contrib.isfinite(mx.nd.array([1, float("inf")])).asnumpy()
     array([1., 0.], dtype=float32)
     """
@@ -177,7 +177,7 @@ def isnan(data: Any) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.contrib.isnan(mx.nd.array([1, float("nan")])).asnumpy()
     array([0., 1.], dtype=float32)
     """
@@ -194,7 +194,7 @@ def rand_zipfian(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.random.seed(0)
     >>> sampled, of_true, of_sampled = mx.nd.contrib.rand_zipfian(mx.nd.array([3]), num_sampled=4, range_max=10)
     >>> sampled.shape, of_sampled.shape, of_true.asnumpy().round(3)
@@ -231,7 +231,7 @@ def _adamw(name: str, *arrays: str) -> Callable[..., NDArray]:
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> weight, grad = mx.nd.ones(2{halves}), mx.nd.ones(2{halves})
 >>> state = mx.nd.zeros(2), mx.nd.zeros(2){stored}
 >>> _ = mx.nd.contrib.{name}(weight, grad, *state, rescale_grad=1, lr=0.1, eta=1, out=weight)
@@ -269,7 +269,7 @@ def _multi(name: str, arrays: tuple[str, ...], numbers: dict[str, str], counter:
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> weights, grads = [mx.nd.ones(2{halves})], [mx.nd.ones(2{halves})]
 >>> states = [mx.nd.zeros(2)], [mx.nd.zeros(2)]{stored}
 >>> _ = mx.nd.contrib.{name}(weights, grads, *states, {rest}, out=weights)

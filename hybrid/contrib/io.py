@@ -25,7 +25,7 @@ class DataLoaderIter(DataIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> pairs = mx.gluon.data.ArrayDataset(mx.nd.array([[1], [2], [3]]), mx.nd.array([0, 1, 0]))
     >>> loader = mx.gluon.data.DataLoader(pairs, batch_size=2)
     >>> data = mx.contrib.io.DataLoaderIter(loader)

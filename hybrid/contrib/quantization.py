@@ -121,7 +121,7 @@ def combine_histogram(old_hist: Histogram, arr: np.ndarray, new_min: float, new_
     Examples
     --------
     >>> import numpy
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> counts, edges = numpy.histogram([-1, 0.2, 0.7], bins=4, range=(-1, 1))
     >>> before = counts, edges, -1, 0.7, 1
     >>> after = mx.contrib.quantization.combine_histogram(before, numpy.array([1.2]), 1.2, 1.2, 1.2)
@@ -266,7 +266,7 @@ def quantize_graph(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
     >>> weights = {"top_weight": mx.nd.array([[1, -2]])}
     >>> small, arguments, states, collector = mx.contrib.quantization.quantize_graph(
@@ -330,7 +330,7 @@ def calib_graph(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
     >>> x, weights = mx.nd.array([[3, 1]]), {"top_weight": mx.nd.array([[1, -2]])}
     >>> small, _, _, collector = mx.contrib.quantization.quantize_graph(
@@ -442,7 +442,7 @@ def quantize_model(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
     >>> x, weights = mx.nd.array([[3, 1]]), {"top_weight": mx.nd.array([[1, -2]])}
     >>> small, arguments, states = mx.contrib.quantization.quantize_model(
@@ -496,7 +496,7 @@ def quantize_model_mkldnn(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=1, name="conv")
     >>> x = mx.nd.array([[[[3]], [[1]]]])
     >>> weights = {"conv_weight": mx.nd.array([[[[1]], [[-2]]]]), "conv_bias": mx.nd.array([5])}
@@ -614,7 +614,7 @@ def quantize_net_v2(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Dense(1, in_units=2)
     >>> net.initialize(mx.init.One())
     >>> x = mx.nd.array([[3, 1]])
@@ -684,7 +684,7 @@ def quantize_net(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Dense(2, in_units=3)
     >>> net.initialize()
     >>> data = mx.gluon.data.DataLoader(mx.nd.ones((8, 3)), batch_size=4)

@@ -115,7 +115,7 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any, name: str = "
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> outputs, total = mx.sym.contrib.foreach(
     ...     lambda x, state: (x + state, x + state), mx.sym.var("data"), mx.sym.var("start"))
     >>> total.eval(data=mx.nd.array([[1], [2], [3]]), start=mx.nd.zeros(1))[0].asnumpy()
@@ -173,7 +173,7 @@ def while_loop(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.sym.var("x")
     >>> def double(x):
     ...     return x, x * 2  # an output of each round, and the next x
@@ -248,7 +248,7 @@ def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.sym.var("x")
     >>> y = mx.sym.contrib.cond(x > 2, lambda: x * 10, lambda: x)
     >>> y.eval(x=mx.nd.array([3]))[0].asnumpy()
@@ -292,7 +292,7 @@ def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> tupl
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> sampled, of_true, of_sampled = mx.sym.contrib.rand_zipfian(mx.sym.var("classes"), num_sampled=4, range_max=10)
     >>> of_true.eval(classes=mx.nd.array([3]))[0].asnumpy().round(3)
     array([0.372])
@@ -323,7 +323,7 @@ def _adamw(name: str, *arrays: str) -> Callable[..., Symbol]:
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> variables = {given}
 >>> updated = mx.sym.contrib.{name}(*variables, rescale_grad=1, lr=0.1, eta=1)
 >>> updated.list_arguments(), updated.list_auxiliary_states()

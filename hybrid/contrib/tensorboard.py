@@ -16,7 +16,7 @@ class LogMetricsCallback:
     Examples
     --------
     >>> from unittest import mock
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mxboard = mock.Mock()  # in place of the package, which writes to a folder
     >>> with mock.patch.dict("sys.modules", mxboard=mxboard):
     ...     callback = mx.contrib.tensorboard.LogMetricsCallback("logs", prefix="train")

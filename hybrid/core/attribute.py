@@ -18,7 +18,7 @@ class AttrScope(Scope):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.AttrScope(ctx_group="stage1"):
     ...     x = mx.sym.var("x")
     >>> x.attr("ctx_group")
@@ -39,7 +39,7 @@ class AttrScope(Scope):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.AttrScope.subgraph_name("loop") != mx.AttrScope.subgraph_name("loop")
         True
         """
@@ -54,7 +54,7 @@ class AttrScope(Scope):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.AttrScope(a="1").get({"b": "2"})
         {'a': '1', 'b': '2'}
         """
@@ -66,7 +66,7 @@ class AttrScope(Scope):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> with mx.AttrScope(ctx_group="stage1"), mx.AttrScope.clean():
         ...     x = mx.sym.var("x")
         >>> x.attr("ctx_group") is None

@@ -177,7 +177,7 @@ def example_of(cls: type[Op], call: str, example: Example) -> list[str]:
     op, arrays = example
     several = cls.inputs[:1] != () and cls.inputs[0].startswith("*")
     names = [f"x{i}" for i in range(len(arrays))] if several else [*op.input_names()]
-    lines = ["import hybrid as mx"]
+    lines = ["from gluonnx import mx"]
     lines += [f"{name} = {_array(array)}" for name, array in zip(names, arrays)]
     # inputs that are left out in between go by name
     whole = several or [*cls.inputs[: len(names)]] == names
@@ -196,7 +196,7 @@ def example_of(cls: type[Op], call: str, example: Example) -> list[str]:
     if call.startswith("mx.sym"):
         symbols = {name: f'mx.sym.var("{name}")' for name in names}
         return [
-            "import hybrid as mx",
+            "from gluonnx import mx",
             *(f"{n} = {s}" for n, s in symbols.items()),
             f"y = {called}",
             "y.list_inputs()",

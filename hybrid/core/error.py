@@ -6,7 +6,7 @@ class MXNetError(RuntimeError):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> try:
     ...     mx.nd.dot(mx.nd.ones((2, 3)), mx.nd.ones((2, 3)))
     ... except mx.MXNetError as error:
@@ -44,7 +44,7 @@ class NotImplementedForSymbol(MXNetError, NotImplementedError):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> try:
     ...     mx.sym.var("x").asscalar()
     ... except mx.base.NotImplementedForSymbol as error:
@@ -58,7 +58,7 @@ class NotSupportedForSparseNDArray(MXNetError, NotImplementedError):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> try:
     ...     mx.nd.sparse.zeros("csr", (2, 3)).reshape((3, 2))
     ... except mx.base.NotSupportedForSparseNDArray as error:
@@ -72,7 +72,7 @@ class InternalError(MXNetError):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> issubclass(mx.error.InternalError, mx.MXNetError)
     True
     """

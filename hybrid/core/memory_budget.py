@@ -65,7 +65,7 @@ def memory_budget() -> int:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.memory_budget() > 0
     True
     """
@@ -84,7 +84,7 @@ def set_memory_budget(size: int | None) -> int | None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> before = mx.set_memory_budget(2**20)
     >>> try:
     ...     mx.nd.zeros((2**20,))
@@ -106,7 +106,7 @@ def set_step_budget(count: int | None) -> int | None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> before = mx.set_step_budget(1000)
     >>> _ = mx.set_step_budget(before)
     """

@@ -10,7 +10,7 @@ class NameManager(Scope):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.name.NameManager():
     ...     print(mx.sym.relu(mx.sym.var("x")).name)
     relu0
@@ -24,7 +24,7 @@ class NameManager(Scope):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> names = mx.name.NameManager()
         >>> names.get(None, "conv"), names.get(None, "conv"), names.get("mine", "conv")
         ('conv0', 'conv1', 'mine')
@@ -41,7 +41,7 @@ class Prefix(NameManager):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.name.Prefix("net_"):
     ...     print(mx.sym.relu(mx.sym.var("x"), name="act").name)
     net_act

@@ -23,7 +23,7 @@ def is_np_shape() -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.util.is_np_shape()
     False
     >>> with mx.util.np_shape(True):

@@ -28,7 +28,7 @@ def precision() -> str:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.precision()
     'float32'
     """
@@ -45,7 +45,7 @@ def set_precision(name: str) -> str:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> before = mx.set_precision("bfloat16")
     >>> mx.precision()
     'bfloat16'

@@ -38,7 +38,7 @@ def seed(seed_state: int, ctx: object = "all") -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.random.seed(7)
     >>> first = mx.nd.random.uniform(shape=(2,)).asnumpy()
     >>> mx.random.seed(7)

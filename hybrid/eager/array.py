@@ -340,7 +340,7 @@ class NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([[1, 2], [3, 4]])
     >>> x.shape, x.dtype.__name__, x.context
     ((2, 2), 'float32', cpu(0))
@@ -497,7 +497,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.ones((2, 3)).shape
         (2, 3)
         """
@@ -510,7 +510,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.ones(2, dtype="float16").dtype.__name__
         'float16'
         """
@@ -522,7 +522,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.ones((2, 3)).size
         6
         """
@@ -534,7 +534,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.ones((2, 3)).ndim
         2
         """
@@ -546,7 +546,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.ones(2).context
         cpu(0)
         """
@@ -560,7 +560,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.ones((2, 3)).T.shape
         (3, 2)
         """
@@ -604,7 +604,7 @@ class NDArray:
         grad_req: "write" replaces what is there, "add" adds to it, "null" keeps none; another raises ValueError. stype: storage of
         the gradient, such as row_sparse; None: as the array's.
 
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.array([1, 2, 3])
         >>> x.attach_grad()
         >>> with mx.autograd.record():
@@ -623,7 +623,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.array([1, 2])
         >>> x.attach_grad()
         >>> with mx.autograd.record():
@@ -652,7 +652,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.array([2])
         >>> x.attach_grad()
         >>> with mx.autograd.record():
@@ -672,7 +672,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.array([1, 2]).asnumpy()
         array([1., 2.], dtype=float32)
         """
@@ -688,7 +688,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.array([3]).asscalar().item()
         3.0
         """
@@ -704,7 +704,7 @@ class NDArray:
         dtype: its name, or NumPy's. copy: False gives the array itself where it has the dtype already. Raises TypeError for what is
         no dtype.
 
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.array([1.5, -1.5]).astype("int32").asnumpy().tolist()
         [1, -1]"""
         wanted = array_dtype(dtype)
@@ -717,7 +717,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.ones(2)
         >>> y = x.copy()
         >>> y[:] = 3
@@ -734,7 +734,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.zeros(2)
         >>> _ = mx.nd.ones(2).copyto(x)
         >>> x.asnumpy()
@@ -771,7 +771,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.ones(2)
         >>> x.as_in_context(mx.cpu()) is x, x.as_in_context(mx.cpu(1)).context
         (True, cpu(1))
@@ -785,7 +785,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> type(mx.np.ones(2).as_nd_ndarray()).__name__
         'NDArray'
         """
@@ -796,7 +796,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.zeros(4)
         >>> x.slice_assign(mx.nd.array([1, 2]), (1,), (3,), (1,)).asnumpy()
         array([0., 1., 2., 0.], dtype=float32)
@@ -808,7 +808,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.zeros(4).slice_assign_scalar(5, (1,), (3,), (1,)).asnumpy()
         array([0., 5., 5., 0.], dtype=float32)
         """
@@ -834,7 +834,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.zeros(4).writable
         True
         """
@@ -856,7 +856,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.from_dlpack(mx.nd.ones(2).to_dlpack_for_read()).asnumpy()
         array([1., 1.], dtype=float32)
         """
@@ -868,7 +868,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.ones(2)
         >>> mx.nd.from_dlpack(x.to_dlpack_for_write())[:] = 3
         >>> x.asnumpy()
@@ -887,7 +887,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.ones((2, 2)) * 3
         >>> x.wait_to_read()  # by now it is computed
         """
@@ -900,7 +900,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.ones((2, 2))
         >>> x.wait_to_write()
         """
@@ -1013,7 +1013,7 @@ class NDArray:
 
         Raises AssertionError without a shape, TypeError for other keywords.
 
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.ones((2, 3, 4)).reshape((0, -1)).shape
         (2, 12)"""
         if len(shape) == 1 and isinstance(shape[0], tuple | list):
@@ -1042,7 +1042,7 @@ class NDArray:
 
         axis: its place in the result, from -ndim - 1 to ndim; another raises OpError. inplace: share the memory, else a copy.
 
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.ones((2, 3)).expand_dims(1).shape
         (2, 1, 3)"""
         op = ExpandDims.bind(axis=axis)
@@ -1053,7 +1053,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.ones((4, 3, 2)).flatten().shape
         (4, 6)
         """
@@ -1068,7 +1068,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.ones((4, 1, 1)).squeeze(axis=1).shape
         (4, 1)
         """
@@ -1081,7 +1081,7 @@ class NDArray:
         axes: the old axes in their new order, as a tuple or one by one; without any in reverse. Raises OpError for what is no
         permutation.
 
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.ones((2, 3, 4)).transpose((0, 2, 1)).shape, mx.nd.ones((2, 3, 4)).transpose().shape
         ((2, 4, 3), (4, 3, 2))"""
         unknown = kwargs.keys() - {"axes"}
@@ -1095,7 +1095,7 @@ class NDArray:
 
         Raises OpError where the shapes do not fit.
 
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.array([[1], [2]]).broadcast_to((2, 3)).asnumpy().tolist()
         [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]"""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -1110,7 +1110,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.array([[1], [2]]).broadcast_like(mx.nd.zeros((2, 3))).asnumpy()
         array([[1., 1., 1.],
                [2., 2., 2.]], dtype=float32)
@@ -1124,7 +1124,7 @@ class NDArray:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.array([[1, 2], [3, 4]]).diag().asnumpy(), mx.nd.array([1, 2]).diag().asnumpy()
         (array([1., 4.], dtype=float32), array([[1., 0.],
                [0., 2.]], dtype=float32))

@@ -251,7 +251,7 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([1, 2])
     >>> x.attach_grad()
     >>> with mx.autograd.record():

@@ -81,7 +81,7 @@ class CachedOp:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x, w = mx.sym.var("x"), mx.sym.var("w")
     >>> op = mx.nd.CachedOp(x * w + 1, [("param_indices", (1,))])
     >>> op(mx.nd.array([1, 2]), mx.nd.array([3, 4])).asnumpy()
@@ -152,7 +152,7 @@ class CachedOp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> op = mx.nd.CachedOp(mx.sym.exp(mx.sym.var("x")))
         >>> split = op.split((0,), training=True)
         >>> len(split.residuals), split.order  # the output is kept for the gradient
@@ -211,7 +211,7 @@ class CachedOp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> op = mx.nd.CachedOp(mx.sym.exp(mx.sym.var("x")))
         >>> part = op.backward((0,), (0,), op.split((0,), training=True))
         >>> part.reads, part.results  # the output that was kept, and the gradient that arrives
@@ -273,7 +273,7 @@ class CachedOp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> dense = mx.sym.FullyConnected(mx.sym.var("x"), mx.sym.var("w"), no_bias=True, num_hidden=2, name="top")
         >>> op = mx.nd.CachedOp(dense, [("param_indices", (1,)), ("precision", "bfloat16")])
         >>> report = op.precision_report([mx.nd.ones((1, 3)), mx.nd.ones((2, 3))])
@@ -295,7 +295,7 @@ class CachedOp:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> from hybrid.eager.cached_op import LAST
         >>> op = mx.nd.CachedOp(mx.sym.exp(mx.sym.var("x")))
         >>> x = mx.nd.ones(2)

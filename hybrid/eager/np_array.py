@@ -37,7 +37,7 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.np.array([[1, 2], [3, 4]])
     >>> x[0] * 2, x.T.shape, x.sum()
     (array([2., 4.]), (2, 2), array(10.))
@@ -137,7 +137,7 @@ class ndarray(NDArray):  # noqa: N801  NumPy's name
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.np.array([[1, 2], [3, 4]]).tolist()
         [[1.0, 2.0], [3.0, 4.0]]
         """

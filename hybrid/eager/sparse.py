@@ -58,7 +58,7 @@ class BaseSparseNDArray(NDArray):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([[0, 0], [1, 2], [0, 0]]).tostype("row_sparse")
     >>> isinstance(x, mx.nd.sparse.BaseSparseNDArray), x.stype, x.shape
     (True, 'row_sparse', (3, 2))
@@ -241,7 +241,7 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([[0, 0], [1, 2], [3, 4]]).tostype("row_sparse")
     >>> x.indices.asnumpy(), x.data.shape
     (array([1, 2]), (2, 2))
@@ -268,7 +268,7 @@ class CSRNDArray(BaseSparseNDArray):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([[0, 1], [2, 0]]).tostype("csr")
     >>> x.data.asnumpy(), x.indices.asnumpy(), x.indptr.asnumpy()
     (array([1., 2.], dtype=float32), array([1, 0]), array([0, 1, 2]))
@@ -307,7 +307,7 @@ class CSRNDArray(BaseSparseNDArray):
         Examples
         --------
         >>> import importlib.util
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.array([[0, 1], [2, 0]]).tostype("csr")
         >>> importlib.util.find_spec("scipy") is None or x.asscipy().nnz == 2
         True
@@ -495,7 +495,7 @@ def _function(name: str) -> Callable[[Any, Any], Any]:
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> x = mx.nd.array([[0, 1], [2, 0]]).tostype("csr")
 >>> y = mx.nd.sparse.{name}(x, 2)
 >>> y.stype, y.asnumpy().tolist()
@@ -512,7 +512,7 @@ def retain(data: NDArray, indices: NDArray) -> RowSparseNDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]]).tostype("row_sparse")
     >>> mx.nd.sparse.retain(x, mx.nd.array([0, 2])).asnumpy()
     array([[1., 2.],
@@ -584,7 +584,7 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.sparse.csr_matrix(([5, 6], [1, 0], [0, 1, 2]), shape=(2, 3))
     >>> x.asnumpy()
     array([[0., 5., 0.],
@@ -625,7 +625,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.sparse.row_sparse_array(([[1, 2]], [1]), shape=(3, 2))
     >>> x.asnumpy()
     array([[0., 0.],
@@ -653,7 +653,7 @@ def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None,
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.sparse.zeros("csr", (2, 3))
     >>> x.stype, x.shape, x.data.shape
     ('csr', (2, 3), (0,))
@@ -677,7 +677,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> B
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.sparse.array(mx.nd.array([[0, 1]]).tostype("csr")).stype
     'csr'
     """

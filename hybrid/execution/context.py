@@ -38,7 +38,7 @@ class Context(Scope, metaclass=_DefaultContext):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.Context("cpu", 1):
     ...     print(mx.nd.ones(2).context)
     cpu(1)
@@ -88,7 +88,7 @@ class Context(Scope, metaclass=_DefaultContext):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> try:
         ...     mx.gpu(64).device
         ... except mx.MXNetError:
@@ -102,7 +102,7 @@ class Context(Scope, metaclass=_DefaultContext):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.cpu().empty_cache()
         """
         if self.is_device:
@@ -117,7 +117,7 @@ def cpu(device_id: int = 0) -> Context:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.cpu(), mx.nd.ones(2, ctx=mx.cpu(1)).context
     (cpu(0), cpu(1))
     """
@@ -129,7 +129,7 @@ def cpu_pinned(device_id: int = 0) -> Context:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.nd.ones(2, ctx=mx.cpu_pinned()).context
     cpu_pinned(0)
     """
@@ -141,7 +141,7 @@ def gpu(device_id: int = 0) -> Context:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gpu(1)
     gpu(1)
     """
@@ -153,7 +153,7 @@ def num_gpus() -> int:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> ctx = mx.gpu() if mx.num_gpus() else mx.cpu()
     """
     return len(registry.devices())
@@ -164,7 +164,7 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> free, whole = mx.context.gpu_memory_info(0) if mx.num_gpus() else (0, 0)
     >>> free <= whole
     True
@@ -177,7 +177,7 @@ def current_context() -> Context:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.current_context()
     cpu(0)
     """

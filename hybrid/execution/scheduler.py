@@ -417,7 +417,7 @@ def set_bulk_size(size: int) -> int:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> before = mx.engine.set_bulk_size(10)
     >>> _ = mx.engine.set_bulk_size(before)
     """
@@ -433,7 +433,7 @@ def bulk(size: int) -> Iterator[None]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.engine.bulk(10):
     ...     x = mx.nd.ones(2) + 1
     >>> x.asnumpy()

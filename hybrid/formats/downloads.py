@@ -64,7 +64,7 @@ def check_sha1(filename: Any, sha1_hash: str) -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> from pathlib import Path
     >>> _ = Path("abc.txt").write_text("abc")
     >>> mx.gluon.utils.check_sha1("abc.txt", "a9993e364706816aba3e25717850c26c9cd0d89d")
@@ -247,7 +247,7 @@ def download(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import pathlib
     >>> _ = pathlib.Path("abc.txt").write_text("abc")
     >>> address = pathlib.Path("abc.txt").resolve().as_uri()

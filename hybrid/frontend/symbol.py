@@ -135,7 +135,7 @@ class Symbol:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
     >>> net = mx.sym.softmax(net)
     >>> net.list_arguments()
@@ -163,7 +163,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> len(mx.sym.relu(mx.sym.var("x")).graph.nodes)
         2
         """
@@ -179,7 +179,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.relu(mx.sym.var("x"), name="act").name
         'act'
         """
@@ -253,7 +253,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top").list_arguments()
         ['data', 'top_weight', 'top_bias']
         """
@@ -264,7 +264,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.BatchNorm(mx.sym.var("data"), name="bn").list_auxiliary_states()
         ['bn_moving_mean', 'bn_moving_var']
         """
@@ -275,7 +275,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.BatchNorm(mx.sym.var("data"), name="bn").list_inputs()
         ['data', 'bn_gamma', 'bn_beta', 'bn_moving_mean', 'bn_moving_var']
         """
@@ -286,7 +286,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.sym.var("x")
         >>> mx.sym.relu(x, name="act").list_outputs()
         ['act_output']
@@ -300,7 +300,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.relu(mx.sym.exp(mx.sym.var("x"), name="e"), name="act")
         >>> net.get_internals().list_outputs()
         ['x', 'e_output', 'act_output']
@@ -314,7 +314,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="top").get_children().list_outputs()
         ['x', 'top_weight', 'top_bias']
         """
@@ -330,7 +330,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2).attr("num_hidden")
         '2'
         """
@@ -343,7 +343,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2).list_attr()
         {'num_hidden': '2'}
         """
@@ -358,7 +358,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.var("x", lr_mult=0.1).attr_dict()
         {'x': {'__lr_mult__': '0.1', 'lr_mult': '0.1'}}
         """
@@ -431,7 +431,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.var("x").astype("float16").infer_type(x="float32")[1]
         [<class 'numpy.float16'>]
         """
@@ -442,7 +442,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.var("x").reshape(shape=(-1, 2)).infer_shape(x=(4, 3))[1]
         [(6, 2)]
         """
@@ -453,7 +453,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.var("x").flatten().infer_shape(x=(4, 3, 2))[1]
         [(4, 6)]
         """
@@ -464,7 +464,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.var("x").expand_dims(axis=1).infer_shape(x=(4, 3))[1]
         [(4, 1, 3)]
         """
@@ -475,7 +475,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.var("x").squeeze(axis=1).infer_shape(x=(4, 1, 1))[1]
         [(4, 1)]
         """
@@ -486,7 +486,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.var("x").diag().infer_shape(x=(4, 3))[1]
         [(3,)]
         """
@@ -497,7 +497,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> type(mx.sym.np.abs(mx.sym.var("x").as_np_ndarray()).as_nd_ndarray()).__name__
         'Symbol'
         """
@@ -510,7 +510,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> try:
         ...     mx.sym.var("x").gradient(["x"])
         ... except mx.MXNetError as error:
@@ -527,7 +527,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> dense = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="top")
         >>> fused = mx.sym.relu(dense, name="act").get_backend_symbol("MKLDNN_QUANTIZE")
         >>> fused.get_internals().list_outputs()
@@ -561,7 +561,7 @@ class Symbol:
         Examples
         --------
         >>> import warnings
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.sym.var("x")
         >>> with warnings.catch_warnings():
         ...     warnings.simplefilter("ignore")  # of backends, as there are none
@@ -580,7 +580,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.relu(mx.sym.var("x"), name="act").debug_str().splitlines()[2:5]
         ['Variable:x', '--------------------', 'Op:relu, Name=act']
         """
@@ -593,7 +593,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> text = mx.sym.relu(mx.sym.var("x"), name="act").tojson()
         >>> mx.sym.load_json(text).list_outputs()
         ['act_output']
@@ -611,7 +611,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.relu(mx.sym.var("x"), name="act").save("net-symbol.json")
         >>> mx.sym.load("net-symbol.json")
         <Symbol act>
@@ -629,7 +629,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> arguments, outputs, states = net.infer_shape(data=(4, 3))
         >>> dict(zip(net.list_arguments(), arguments))
@@ -654,7 +654,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> net.infer_shape_partial()
         ([(), (), (2,)], [()], [])
@@ -675,7 +675,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> [t.__name__ for t in net.infer_type(data="float16")[0]]
         ['float16', 'float16', 'float16']
@@ -696,7 +696,7 @@ class Symbol:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.sym.relu(mx.sym.var("x")).infer_type_partial()
         ([None], [None], [])
         """
@@ -736,7 +736,7 @@ class Symbol:
 
         ctx: the device; None: the current one. Raises ValueError or MXNetError for arrays that are missing or do not fit.
 
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> a, b = mx.sym.var("a"), mx.sym.var("b")
         >>> (a + b).eval(a=mx.nd.ones(2), b=mx.nd.ones(2))[0].asnumpy().tolist()
         [2.0, 2.0]"""
@@ -771,7 +771,7 @@ def _refuse(name: str) -> Any:
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> try:
 ...     mx.sym.var("x").{name}({given})
 ... except mx.base.NotImplementedForSymbol as error:
@@ -823,7 +823,7 @@ def load(fname: Any) -> Symbol:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.relu(mx.sym.var("x"), name="act").save("net-symbol.json")
     >>> mx.sym.load("net-symbol.json").list_inputs()
     ['x']
@@ -841,7 +841,7 @@ def load_json(json_str: Any) -> Symbol:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.sym.load_json(mx.sym.relu(mx.sym.var("x"), name="act").tojson())
     <Symbol act>
     """

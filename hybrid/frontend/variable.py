@@ -33,7 +33,7 @@ def var(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.sym.var("x", shape=(4, 3), dtype="float16", lr_mult=0.1)
     >>> mx.sym.relu(x).infer_shape()[1], x.attr("lr_mult")
     ([(4, 3)], '0.1')

@@ -29,7 +29,7 @@ class Block:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Doubled(mx.gluon.Block):
     ...     def __init__(self, **kwargs):
     ...         super().__init__(**kwargs)
@@ -114,7 +114,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.gluon.nn.Dense(2, prefix="top_").prefix
         'top_'
         """
@@ -126,7 +126,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.gluon.nn.Dense(2, prefix="top_").name
         'top'
         """
@@ -137,7 +137,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Sequential(prefix="net_")
         >>> with net.name_scope():
         ...     net.add(mx.gluon.nn.Dense(2))
@@ -152,7 +152,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.gluon.nn.Dense(2, prefix="top_").params.keys()
         odict_keys(['top_weight', 'top_bias'])
         """
@@ -163,7 +163,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.Block()
         >>> net.register_child(mx.gluon.nn.Dense(2, in_units=3, prefix="top_"), "top")
         >>> list(net.collect_params())
@@ -176,7 +176,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Sequential(prefix="net_")
         >>> net.add(mx.gluon.nn.Dense(2, prefix="a_"), mx.gluon.nn.Dense(3, prefix="b_"))
         >>> _ = net.apply(lambda block: print(block.name))
@@ -192,7 +192,7 @@ class Block:
     def collect_params(self, select: str | None = None) -> ParameterDict:
         """All parameters of the block and its children, or those whose name a regular expression (select) matches at its start.
 
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> list(mx.gluon.nn.Dense(2, prefix="top_").collect_params(".*weight").keys())
         ['top_weight']"""
         self._check_container_with_block()
@@ -239,7 +239,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, in_units=1)
         >>> net.initialize(mx.init.Constant(3))
         >>> net.weight.data().asnumpy(), net.bias.data().asnumpy()
@@ -253,7 +253,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, in_units=1)
         >>> net.initialize()
         >>> net.cast("float16")
@@ -270,7 +270,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Sequential()
         >>> net.add(mx.gluon.nn.Dense(2), mx.gluon.nn.Lambda("relu"))
         >>> net.initialize()
@@ -298,7 +298,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> class Square(mx.gluon.Block):
         ...     def forward(self, x):
         ...         return x * x
@@ -312,7 +312,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2)
         >>> net.initialize()
         >>> handle = net.register_forward_pre_hook(lambda block, inputs: print("input", inputs[0].shape))
@@ -329,7 +329,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2)
         >>> net.initialize()
         >>> handle = net.register_forward_hook(lambda block, inputs, output: print("output", output.shape))
@@ -346,7 +346,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.HybridSequential(prefix="net_")
         >>> net.add(mx.gluon.nn.Dense(2, prefix="top_"))
         >>> net.initialize()
@@ -365,7 +365,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Sequential(prefix="net_")
         >>> net.add(mx.gluon.nn.Dense(4, prefix="a_"), mx.gluon.nn.Dense(2, prefix="b_"))
         >>> net.initialize()
@@ -398,7 +398,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, in_units=3)
         >>> net.initialize()
         >>> net.save_parameters("net.params")
@@ -432,7 +432,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, in_units=3)
         >>> net.initialize(mx.init.One())
         >>> net.save_parameters("net.params")
@@ -460,7 +460,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, in_units=3)
         >>> net.initialize()
         >>> net.save_parameters("net.params")  # the name of today
@@ -477,7 +477,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net, other = mx.gluon.nn.Dense(2, in_units=3), mx.gluon.nn.Dense(2, in_units=3)
         >>> net.initialize("ones")
         >>> net.save_parameters("net.params")
@@ -493,7 +493,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.HybridSequential()
         >>> net.add(mx.gluon.nn.Dense(2))
         >>> net.initialize()
@@ -511,7 +511,7 @@ class Block:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> def make():
         ...     net = mx.gluon.nn.HybridSequential()
         ...     net.add(mx.gluon.nn.Dense(2, in_units=3))

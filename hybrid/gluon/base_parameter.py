@@ -35,7 +35,7 @@ class DeferredInitializationError(MXNetError):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import contextlib
     >>> net = mx.gluon.nn.Dense(2)  # how many inputs is not known
     >>> net.initialize()
@@ -97,7 +97,7 @@ class Parameter:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> weight = mx.gluon.Parameter("weight", shape=(2, 3), init="ones", lr_mult=0.1)
     >>> weight.initialize()
     >>> weight.data().asnumpy()
@@ -171,7 +171,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(2,))
         >>> weight.grad_req = "null"
         >>> weight.initialize()
@@ -251,7 +251,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(2,))
         >>> weight.initialize(mx.init.Constant(3))
         >>> weight.data().asnumpy()
@@ -362,7 +362,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="ones")
         >>> weight.initialize(ctx=mx.cpu(0))
         >>> weight.reset_ctx([mx.cpu(0), mx.cpu(1)])
@@ -432,7 +432,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="zeros")
         >>> weight.initialize()
         >>> weight.data()[:] = 5
@@ -458,7 +458,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="zeros")
         >>> weight.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
         >>> len(weight.list_data())
@@ -476,7 +476,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(2,))
         >>> weight.set_data(mx.nd.array([3, 4]))
         >>> weight.data().asnumpy()
@@ -507,7 +507,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(4, 2), init="ones", stype="row_sparse")
         >>> weight.initialize()
         >>> trainer = mx.gluon.Trainer([weight], "sgd")
@@ -521,7 +521,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(4, 2), init="ones", stype="row_sparse")
         >>> weight.initialize()
         >>> trainer = mx.gluon.Trainer([weight], "sgd")
@@ -563,7 +563,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="ones")
         >>> weight.initialize()
         >>> with mx.autograd.record():
@@ -581,7 +581,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="ones")
         >>> weight.initialize()
         >>> [g.shape for g in weight.list_grad()]
@@ -603,7 +603,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(2,))
         >>> weight.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
         >>> weight.list_ctx()
@@ -620,7 +620,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="ones", grad_req="add")
         >>> weight.initialize()
         >>> with mx.autograd.record():
@@ -638,7 +638,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> weight = mx.gluon.Parameter("weight", shape=(2,), init="ones")
         >>> weight.initialize()
         >>> weight.cast("float16")
@@ -659,7 +659,7 @@ class Parameter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.gluon.Parameter("weight", shape=(2,)).var()
         <Symbol weight>
         """
@@ -714,7 +714,7 @@ class Constant(Fixed):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mean = mx.gluon.Constant("mean", [0.5, 0.25])
     >>> mean.initialize()
     >>> mean.data().asnumpy(), mean.grad_req

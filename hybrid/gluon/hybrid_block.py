@@ -72,7 +72,7 @@ class HybridBlock(Block):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Doubled(mx.gluon.HybridBlock):
     ...     def __init__(self, **kwargs):
     ...         super().__init__(**kwargs)
@@ -151,7 +151,7 @@ class HybridBlock(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2)
         >>> net.initialize()
         >>> net.hybridize(static_alloc=True, static_shape=True)
@@ -193,7 +193,7 @@ class HybridBlock(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2)
         >>> net.initialize()
         >>> net.hybridize()
@@ -214,7 +214,7 @@ class HybridBlock(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, in_units=1)
         >>> net.initialize()
         >>> net.cast("float64")
@@ -341,7 +341,7 @@ class HybridBlock(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2)
         >>> net.initialize()
         >>> net.infer_shape(mx.nd.ones((1, 3)))
@@ -366,7 +366,7 @@ class HybridBlock(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, dtype="float16")
         >>> net.infer_type(mx.nd.ones((1, 3), dtype="float16"))
         >>> net.weight.dtype.__name__
@@ -428,7 +428,7 @@ class HybridBlock(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Activation("relu", prefix="net_")
         >>> net.forward(mx.nd.array([-1, 2])).asnumpy()
         array([0., 2.], dtype=float32)
@@ -475,7 +475,7 @@ class HybridBlock(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> class Doubled(mx.gluon.HybridBlock):
         ...     def hybrid_forward(self, F, x):
         ...         return 2 * F.relu(x)
@@ -554,7 +554,7 @@ class HybridBlock(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, prefix="top_")
         >>> net.initialize()
         >>> net.hybridize()
@@ -587,7 +587,7 @@ class HybridBlock(Block):
         Examples
         --------
         >>> import warnings
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2)
         >>> net.initialize()
         >>> with warnings.catch_warnings():
@@ -629,7 +629,7 @@ class HybridBlock(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, prefix="top_")
         >>> net.initialize()
         >>> net.hybridize()

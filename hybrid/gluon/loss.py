@@ -36,7 +36,7 @@ class Loss(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class MaxLoss(mx.gluon.loss.Loss):
     ...     def hybrid_forward(self, F, pred, label):
     ...         return F.max(F.abs(pred - label), axis=self._batch_axis, exclude=True)
@@ -95,7 +95,7 @@ class L2Loss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.loss.L2Loss()(mx.nd.array([[1.0, 3.0]]), mx.nd.array([[1.0, 1.0]])).asnumpy().tolist()
     [1.0]"""
 
@@ -121,7 +121,7 @@ class L1Loss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.L1Loss()
     >>> loss(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([[1, 5], [3, 3]])).asnumpy().round(3)
     array([1.5, 0.5], dtype=float32)
@@ -150,7 +150,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.SigmoidBinaryCrossEntropyLoss()
     >>> loss(mx.nd.array([[0], [2]]), mx.nd.array([[1], [0]])).asnumpy().round(3)
     array([0.693, 2.127], dtype=float32)
@@ -205,7 +205,7 @@ class SoftmaxCrossEntropyLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     >>> loss(mx.nd.array([[2.0, 2.0], [9.0, -9.0]]), mx.nd.array([1, 0])).round().asnumpy().tolist()
     [1.0, 0.0]"""
@@ -252,7 +252,7 @@ class KLDivLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.KLDivLoss(from_logits=False)
     >>> loss(mx.nd.array([[0, 0]]), mx.nd.array([[0.5, 0.5]])).asnumpy().round(3) + 0
     array([0.], dtype=float32)
@@ -293,7 +293,7 @@ class CTCLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.CTCLoss()
     >>> scores = mx.nd.zeros((1, 4, 3))  # 4 steps, 2 classes and the blank
     >>> loss(scores, mx.nd.array([[0, 1, -1]])).asnumpy().round(3)
@@ -348,7 +348,7 @@ class HuberLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.HuberLoss()
     >>> loss(mx.nd.array([[0.5], [3]]), mx.nd.array([[0], [0]])).asnumpy().round(3)
     array([0.125, 2.5  ], dtype=float32)
@@ -379,7 +379,7 @@ class HingeLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.HingeLoss()
     >>> loss(mx.nd.array([[0.5], [3]]), mx.nd.array([[1], [-1]])).asnumpy().round(3)
     array([0.5, 4. ], dtype=float32)
@@ -409,7 +409,7 @@ class SquaredHingeLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.SquaredHingeLoss()
     >>> loss(mx.nd.array([[0.5], [3]]), mx.nd.array([[1], [-1]])).asnumpy().round(3)
     array([ 0.25, 16.  ], dtype=float32)
@@ -439,7 +439,7 @@ class LogisticLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.LogisticLoss()
     >>> loss(mx.nd.array([[0], [3]]), mx.nd.array([[1], [-1]])).asnumpy().round(3)
     array([0.693, 3.049], dtype=float32)
@@ -474,7 +474,7 @@ class TripletLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.TripletLoss()
     >>> anchor, near, far = mx.nd.array([[0, 0]]), mx.nd.array([[0, 1]]), mx.nd.array([[1, 0]])
     >>> loss(anchor, near, far).asnumpy()
@@ -507,7 +507,7 @@ class PoissonNLLLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.PoissonNLLLoss()
     >>> loss(mx.nd.array([[0], [1]]), mx.nd.array([[1], [2]])).asnumpy().round(3)
     array([0.859], dtype=float32)
@@ -555,7 +555,7 @@ class CosineEmbeddingLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.CosineEmbeddingLoss()
     >>> x, y = mx.nd.array([[1, 0], [1, 0]]), mx.nd.array([[0, 1], [1, 0]])
     >>> loss(x, y, mx.nd.array([1, -1])).asnumpy().round(3)
@@ -602,7 +602,7 @@ class SDMLLoss(Loss):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.gluon.loss.SDMLLoss()
     >>> x = mx.nd.array([[0, 1], [1, 0]])
     >>> loss(x, x).asnumpy().round(3)

@@ -27,7 +27,7 @@ class ParameterDict:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> params = mx.gluon.ParameterDict("net_")
     >>> weight = params.get("weight", shape=(2, 3))
     >>> params.initialize(mx.init.One())
@@ -63,7 +63,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.gluon.nn.Dense(2, prefix="top_").collect_params().keys()
         odict_keys(['top_weight', 'top_bias'])
         """
@@ -74,7 +74,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> [p.shape for p in mx.gluon.nn.Dense(2, in_units=3).collect_params().values()]
         [(2, 3), (2,)]
         """
@@ -85,7 +85,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> for name, parameter in mx.gluon.nn.Dense(2, in_units=3, prefix="top_").collect_params().items():
         ...     print(name, parameter.shape)
         top_weight (2, 3)
@@ -99,7 +99,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> params = mx.gluon.ParameterDict("top_")
         >>> params.prefix, params.get("weight").name
         ('top_', 'top_weight')
@@ -122,7 +122,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> params = mx.gluon.ParameterDict("net_")
         >>> params.get("weight", shape=(2, 3)).name
         'net_weight'
@@ -158,7 +158,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> params = mx.gluon.ParameterDict("net_")
         >>> params.get_constant("mean", [0.5]).name
         'net_mean'
@@ -183,7 +183,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> params = mx.gluon.nn.Dense(2, prefix="a_").collect_params()
         >>> params.update(mx.gluon.nn.Dense(2, prefix="b_").collect_params())
         >>> list(params)
@@ -213,7 +213,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> params = mx.gluon.nn.Dense(2, in_units=1).collect_params()
         >>> params.initialize(mx.init.One())
         >>> [p.data().asnumpy().tolist() for p in params.values()]
@@ -229,7 +229,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2)
         >>> net.collect_params().setattr("grad_req", "add")
         >>> net.initialize()
@@ -248,7 +248,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, in_units=3)
         >>> net.initialize()
         >>> net.collect_params().reset_ctx(mx.cpu(1))
@@ -263,7 +263,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, in_units=3)
         >>> net.initialize(ctx=mx.cpu(1))
         >>> net.collect_params().list_ctx()
@@ -276,7 +276,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2)
         >>> net.collect_params().setattr("grad_req", "null")
         >>> net.weight.grad_req
@@ -293,7 +293,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, in_units=3, prefix="top_")
         >>> net.initialize()
         >>> net.collect_params().save("net.params", strip_prefix="top_")
@@ -326,7 +326,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, in_units=1, prefix="top_")
         >>> net.initialize(mx.init.One())
         >>> net.collect_params().save("net.params")
@@ -363,7 +363,7 @@ class ParameterDict:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=1, prefix="top_")
         >>> net.collect_params().load_dict({"top_weight": mx.nd.ones((1, 1)), "top_bias": mx.nd.ones(1)})
         >>> net.weight.data().asnumpy()

@@ -42,7 +42,7 @@ class SymbolBlock(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.sym.var("data")
     >>> hidden = mx.sym.FullyConnected(x, num_hidden=2, name="top")
     >>> net = mx.gluon.SymbolBlock([hidden, mx.sym.relu(hidden)], [x])
@@ -109,7 +109,7 @@ class SymbolBlock(HybridBlock):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.sym.var("data")
         >>> net = mx.gluon.SymbolBlock(mx.sym.relu(x, name="relu"), x)
         >>> [node.name for node in net.graph.nodes]
@@ -135,7 +135,7 @@ class SymbolBlock(HybridBlock):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(2, in_units=3)
         >>> net.initialize()
         >>> net.hybridize()
@@ -304,7 +304,7 @@ class SymbolBlock(HybridBlock):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.sym.var("data")
         >>> net = mx.gluon.SymbolBlock(mx.sym.FullyConnected(x, num_hidden=2, name="top"), x)
         >>> net.initialize()

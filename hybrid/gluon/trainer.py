@@ -41,7 +41,7 @@ class Trainer:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Dense(1, in_units=2)
     >>> net.initialize()
     >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
@@ -188,7 +188,7 @@ class Trainer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=2)
         >>> net.initialize()
         >>> mx.gluon.Trainer(net.collect_params(), "adam").learning_rate
@@ -202,7 +202,7 @@ class Trainer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=2)
         >>> net.initialize()
         >>> mx.gluon.Trainer(net.collect_params(), "adam").optimizer.beta1
@@ -215,7 +215,7 @@ class Trainer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=2)
         >>> net.initialize()
         >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
@@ -235,7 +235,7 @@ class Trainer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=1, use_bias=False)
         >>> net.initialize(mx.init.One())
         >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
@@ -257,7 +257,7 @@ class Trainer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=1, use_bias=False)
         >>> net.initialize(mx.init.One())
         >>> options = {"learning_rate": 1}
@@ -280,7 +280,7 @@ class Trainer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=1, use_bias=False)
         >>> net.initialize(mx.init.One())
         >>> options = {"learning_rate": 1}
@@ -356,7 +356,7 @@ class Trainer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=2)
         >>> net.initialize()
         >>> trainer = mx.gluon.Trainer(net.collect_params(), "adam")
@@ -380,7 +380,7 @@ class Trainer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=2)
         >>> net.initialize()
         >>> trainer = mx.gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.03})

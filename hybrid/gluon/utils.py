@@ -28,7 +28,7 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> [part.shape for part in mx.gluon.utils.split_data(mx.nd.ones((6, 3)), 2)]
     [(3, 3), (3, 3)]
     """
@@ -54,7 +54,7 @@ def split_and_load(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> parts = mx.gluon.utils.split_and_load(mx.nd.ones((6, 3)), [mx.cpu(0), mx.cpu(1)])
     >>> [(part.shape, part.context) for part in parts]
     [((3, 3), cpu(0)), ((3, 3), cpu(1))]
@@ -76,7 +76,7 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> arrays = [mx.nd.array([3]), mx.nd.array([4])]
     >>> norm = mx.gluon.utils.clip_global_norm(arrays, max_norm=1)
     >>> float(norm), [round(a.asscalar().item(), 3) for a in arrays]
@@ -109,7 +109,7 @@ def replace_file(src: Any, dst: Any) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> from pathlib import Path
     >>> _ = Path("new.txt").write_text("new")
     >>> mx.gluon.utils.replace_file("new.txt", "old.txt")
@@ -139,7 +139,7 @@ class HookHandle:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Dense(2)
     >>> net.initialize()
     >>> with net.register_forward_hook(lambda block, inputs, output: print("called")):
@@ -193,7 +193,7 @@ def shape_is_known(shape: Sequence[int] | None) -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.utils.shape_is_known((2, 3)), mx.gluon.utils.shape_is_known((0, 3))
     (True, False)
     """

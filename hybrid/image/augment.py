@@ -22,7 +22,7 @@ class Augmenter:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Halved(mx.image.Augmenter):
     ...     def __call__(self, src):
     ...         return src / 2
@@ -56,7 +56,7 @@ class SequentialAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> chain = mx.image.SequentialAug([mx.image.CenterCropAug((4, 4)), mx.image.CastAug("float32")])
     >>> chain(mx.nd.ones((8, 8, 3), dtype="uint8")).shape
     (4, 4, 3)
@@ -86,7 +86,7 @@ class RandomOrderAug(SequentialAug):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> chain = mx.image.RandomOrderAug([mx.image.CenterCropAug((4, 4)), mx.image.CastAug("float32")])
     >>> chain(mx.nd.ones((8, 8, 3), dtype="uint8")).shape
     (4, 4, 3)
@@ -109,7 +109,7 @@ class ResizeAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.ResizeAug(4)(mx.nd.ones((8, 16, 3))).shape
     (4, 8, 3)
     """
@@ -134,7 +134,7 @@ class ForceResizeAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.ForceResizeAug((4, 5))(mx.nd.ones((8, 16, 3))).shape
     (5, 4, 3)
     """
@@ -160,7 +160,7 @@ class RandomCropAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.RandomCropAug((4, 5))(mx.nd.ones((8, 8, 3))).shape
     (5, 4, 3)
     """
@@ -191,7 +191,7 @@ class RandomSizedCropAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.RandomSizedCropAug((4, 5), 0.5, (0.75, 1.33))(mx.nd.ones((8, 8, 3))).shape
     (5, 4, 3)
     """
@@ -221,7 +221,7 @@ class CenterCropAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.CenterCropAug((4, 5))(mx.nd.ones((8, 8, 3))).shape
     (5, 4, 3)
     """
@@ -239,7 +239,7 @@ class BrightnessJitterAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.BrightnessJitterAug(0.1)(mx.nd.ones((8, 8, 3))).shape
     (8, 8, 3)
     """
@@ -258,7 +258,7 @@ class ContrastJitterAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.ContrastJitterAug(0.1)(mx.nd.ones((8, 8, 3))).shape
     (8, 8, 3)
     """
@@ -280,7 +280,7 @@ class SaturationJitterAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.SaturationJitterAug(0.1)(mx.nd.ones((8, 8, 3))).shape
     (8, 8, 3)
     """
@@ -302,7 +302,7 @@ class HueJitterAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.HueJitterAug(0.1)(mx.nd.ones((8, 8, 3))).shape
     (8, 8, 3)
     """
@@ -335,7 +335,7 @@ class ColorJitterAug(RandomOrderAug):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.ColorJitterAug(0.1, 0.1, 0.1)(mx.nd.ones((8, 8, 3))).shape
     (8, 8, 3)
     """
@@ -359,7 +359,7 @@ class LightingAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> augmenter = mx.image.LightingAug(0.1, np.array([3.0, 2.0, 1.0]), np.eye(3))
     >>> np.random.seed(0)
@@ -382,7 +382,7 @@ class ColorNormalizeAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> normalize = mx.image.ColorNormalizeAug(mx.nd.array([1, 1, 1]), mx.nd.array([2, 2, 2]))
     >>> normalize(mx.nd.full((1, 1, 3), 5))[0, 0].asnumpy()
     array([2., 2., 2.], dtype=float32)
@@ -401,7 +401,7 @@ class RandomGrayAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.RandomGrayAug(p=1)(mx.nd.array([[[10, 20, 30]]]))[0, 0].asnumpy().round(1)
     array([18.6, 18.6, 18.6], dtype=float32)
     """
@@ -421,7 +421,7 @@ class HorizontalFlipAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.HorizontalFlipAug(p=1)(mx.nd.arange(6).reshape((1, 2, 3)))[0].asnumpy()
     array([[3., 4., 5.],
            [0., 1., 2.]], dtype=float32)
@@ -445,7 +445,7 @@ class CastAug(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.CastAug("float16")(mx.nd.ones((2, 2, 3))).dtype.__name__
     'float16'
     """
@@ -528,7 +528,7 @@ def CreateAugmenter(  # noqa: N802  MXNet's name
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> [type(a).__name__ for a in mx.image.CreateAugmenter((3, 8, 8), resize=10, rand_mirror=True)]
     ['ResizeAug', 'CenterCropAug', 'HorizontalFlipAug', 'CastAug']"""
     made: list[Augmenter] = []

@@ -28,7 +28,7 @@ class DetAugmenter(Augmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> class Inverted(mx.image.DetAugmenter):
     ...     def __call__(self, src, label):
@@ -47,7 +47,7 @@ class DetBorrowAug(DetAugmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> augmenter = mx.image.DetBorrowAug(mx.image.ForceResizeAug((4, 4)))
     >>> image, label = augmenter(mx.nd.ones((8, 8, 3), dtype="uint8"), np.array([[0, 0.1, 0.2, 0.5, 0.6]]))
@@ -81,7 +81,7 @@ class DetRandomSelectAug(DetAugmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> augmenter = mx.image.DetRandomSelectAug([mx.image.DetHorizontalFlipAug(1)], skip_prob=0)
     >>> image, label = augmenter(mx.nd.ones((8, 8, 3)), np.array([[0, 0.25, 0.2, 0.5, 0.6]]))
@@ -113,7 +113,7 @@ class DetHorizontalFlipAug(DetAugmenter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> augmenter = mx.image.DetHorizontalFlipAug(p=1)
     >>> image, label = augmenter(mx.nd.arange(6).reshape((1, 2, 3)), np.array([[0, 0.25, 0.2, 0.5, 0.6]]))
@@ -188,7 +188,7 @@ class DetRandomCropAug(_RandomBox):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> augmenter = mx.image.DetRandomCropAug(min_object_covered=0.9, area_range=(0.3, 0.5))
     >>> image, label = augmenter(mx.nd.ones((20, 20, 3)), np.array([[0, 0.4, 0.4, 0.6, 0.6]]))
@@ -291,7 +291,7 @@ class DetRandomPadAug(_RandomBox):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> augmenter = mx.image.DetRandomPadAug(area_range=(2.0, 3.0))
     >>> image, label = augmenter(mx.nd.ones((20, 20, 3)), np.array([[0, 0.0, 0.0, 1.0, 1.0]]))
@@ -363,7 +363,7 @@ def CreateMultiRandCropAugmenter(  # noqa: N802  MXNet's name
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> augmenter = mx.image.CreateMultiRandCropAugmenter(min_object_covered=[0.1, 0.5, 0.9])
     >>> [crop.min_object_covered for crop in augmenter.aug_list]
     [0.1, 0.5, 0.9]
@@ -448,7 +448,7 @@ def CreateDetAugmenter(  # noqa: N802  MXNet's name
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> chain = mx.image.CreateDetAugmenter((3, 4, 4), rand_mirror=True, mean=True)
     >>> [type(augmenter).__name__ for augmenter in chain]
     ['DetHorizontalFlipAug', 'DetBorrowAug', 'DetBorrowAug', 'DetBorrowAug']
@@ -511,7 +511,7 @@ class ImageDetIter(ImageIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> from PIL import Image
     >>> Image.new("RGB", (8, 8)).save("0.png")
     >>> cat, dog = [0, 0.1, 0.2, 0.5, 0.6], [1, 0.0, 0.5, 0.5, 1.0]
@@ -609,7 +609,7 @@ class ImageDetIter(ImageIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> from PIL import Image
         >>> Image.new("RGB", (8, 8)).save("0.png")
         >>> batches = mx.image.ImageDetIter(1, (3, 4, 4), imglist=[[[2, 5, 0, 0.25, 0.25, 0.5, 0.5], "0.png"]])
@@ -635,7 +635,7 @@ class ImageDetIter(ImageIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> import numpy as np
         >>> from PIL import Image
         >>> Image.new("RGB", (8, 8)).save("0.png")
@@ -665,7 +665,7 @@ class ImageDetIter(ImageIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> from PIL import Image
         >>> Image.new("RGB", (8, 8)).save("0.png")
         >>> batches = mx.image.ImageDetIter(1, (3, 4, 4), imglist=[[[2, 5, 0, 0.25, 0.25, 0.5, 0.5], "0.png"]])
@@ -690,7 +690,7 @@ class ImageDetIter(ImageIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> from PIL import Image
         >>> Image.new("RGB", (8, 8)).save("0.png")
         >>> cat, dog = [0, 0.1, 0.2, 0.5, 0.6], [1, 0.0, 0.5, 0.5, 1.0]

@@ -38,7 +38,7 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = Non
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> pixels = mx.nd.full((4, 4, 3), 200, dtype="uint8").asnumpy()
     >>> record = mx.recordio.pack_img(mx.recordio.IRHeader(0, 0, 0, 0), pixels, img_fmt=".png")
     >>> mx.image.imdecode(mx.recordio.unpack(record)[1]).shape
@@ -78,7 +78,7 @@ def imread(filename: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> from PIL import Image
     >>> Image.new("RGB", (6, 4), (255, 0, 0)).save("red.png")
     >>> image = mx.image.imread("red.png")
@@ -119,7 +119,7 @@ def imresize(src: NDArray, w: int, h: int, interp: int = 1, out: NDArray | None 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.imresize(mx.nd.zeros((4, 6, 3), dtype="uint8"), 12, 8).shape
     (8, 12, 3)"""
     return _wrap_pixels(resized(src.asnumpy(), w, h, interp), out)
@@ -172,7 +172,7 @@ def copyMakeBorder(  # noqa: N802  OpenCV's name
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.copyMakeBorder(mx.nd.ones((2, 2, 1)), 1, 0, 0, 1).asnumpy()[:, :, 0].tolist()
     [[0.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]"""
     try:
@@ -226,7 +226,7 @@ def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, i
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.scale_down((640, 480), (720, 120))
     (640, 106)"""
     width, height = size
@@ -252,7 +252,7 @@ def resize_short(src: NDArray, size: int, interp: int = 2) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.resize_short(mx.nd.zeros((20, 30, 3)), 10).shape
     (10, 15, 3)"""
     height, width = src.shape[:2]
@@ -287,7 +287,7 @@ def fixed_crop(src: NDArray, x0: int, y0: int, w: int, h: int, size: Any = None,
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.fixed_crop(mx.nd.ones((8, 8, 3)), 1, 2, 4, 5).shape
     (5, 4, 3)
     """
@@ -313,7 +313,7 @@ def random_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[N
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> crop, place = mx.image.random_crop(mx.nd.ones((8, 8, 3)), (4, 5))
     >>> crop.shape, place[2:]
     ((5, 4, 3), (4, 5))
@@ -341,7 +341,7 @@ def center_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[N
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> part, place = mx.image.center_crop(mx.nd.zeros((10, 20, 3)), (4, 6))
     >>> part.shape, place
     ((6, 4, 3), (8, 2, 4, 6))"""
@@ -379,7 +379,7 @@ def random_size_crop(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> crop, place = mx.image.random_size_crop(mx.nd.ones((8, 8, 3)), (4, 5), (0.5, 1), (0.75, 1.33))
     >>> crop.shape
     (5, 4, 3)
@@ -430,7 +430,7 @@ def color_normalize(src: NDArray, mean: Any, std: Any = None) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.color_normalize(mx.nd.full((1, 1, 3), 10), mx.nd.array([4, 6, 8]))[0, 0].asnumpy()
     array([6., 4., 2.], dtype=float32)
     """
@@ -459,7 +459,7 @@ def imrotate(src: NDArray, rotation_degrees: Any, zoom_in: bool = False, zoom_ou
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.imrotate(mx.nd.ones((3, 8, 8)), 90).shape
     (3, 8, 8)
     """
@@ -510,7 +510,7 @@ def random_rotate(src: NDArray, angle_limits: Any, zoom_in: bool = False, zoom_o
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.image.random_rotate(mx.nd.ones((3, 8, 8)), (-10, 10)).shape
     (3, 8, 8)
     """

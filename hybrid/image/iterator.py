@@ -66,7 +66,7 @@ class ImageIter(DataIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> from PIL import Image
     >>> for number in range(3):
     ...     Image.new("RGB", (8, 8), (number, 0, 0)).save(f"{number}.png")
@@ -212,7 +212,7 @@ class ImageIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> from PIL import Image
         >>> Image.new("RGB", (8, 8)).save("0.png")
         >>> batches = mx.image.ImageIter(1, (3, 4, 4), imglist=[[7, "0.png"]])
@@ -263,7 +263,7 @@ class ImageIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> from PIL import Image
         >>> Image.new("RGB", (8, 8)).save("0.png")
         >>> batches = mx.image.ImageIter(2, (3, 4, 4), imglist=[[7, "0.png"]])
@@ -286,7 +286,7 @@ class ImageIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> from PIL import Image
         >>> Image.new("RGB", (8, 8)).save("0.png")
         >>> batches = mx.image.ImageIter(1, (3, 4, 4), imglist=[[7, "0.png"]])
@@ -305,7 +305,7 @@ class ImageIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> from PIL import Image
         >>> Image.new("RGB", (8, 8)).save("0.png")
         >>> batches = mx.image.ImageIter(1, (3, 4, 4), imglist=[[7, "0.png"]])
@@ -331,7 +331,7 @@ class ImageIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> from PIL import Image
         >>> Image.new("RGB", (8, 8)).save("0.png")
         >>> batches = mx.image.ImageIter(1, (3, 4, 4), imglist=[[7, "0.png"]])
@@ -347,7 +347,7 @@ class ImageIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> from PIL import Image
         >>> Image.new("RGB", (8, 8)).save("0.png")
         >>> batches = mx.image.ImageIter(1, (3, 4, 4), imglist=[[7, "0.png"]])

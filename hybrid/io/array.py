@@ -45,7 +45,7 @@ class NDArrayIter(DataIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> batches = mx.io.NDArrayIter({"a": mx.nd.arange(5)}, mx.nd.ones(5), batch_size=2)
     >>> [(b.data[0].asnumpy().tolist(), b.pad) for b in batches]
     [([0.0, 1.0], 0), ([2.0, 3.0], 0), ([4.0, 0.0], 1)]"""
@@ -94,7 +94,7 @@ class NDArrayIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> batches = mx.io.NDArrayIter(mx.nd.ones((4, 3)), mx.nd.ones(4), batch_size=2)
         >>> [array.shape for array in batches.data_list]
         [(4, 3), (4,)]
@@ -107,7 +107,7 @@ class NDArrayIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.io.NDArrayIter(mx.nd.ones((4, 3)), mx.nd.ones(4), batch_size=2).num_source
         2
         """
@@ -136,7 +136,7 @@ class NDArrayIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> batches = mx.io.NDArrayIter(mx.nd.ones((5, 3)), batch_size=2)
         >>> [(desc.name, desc.shape) for desc in batches.provide_data]
         [('data', (2, 3))]
@@ -149,7 +149,7 @@ class NDArrayIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> batches = mx.io.NDArrayIter(mx.nd.ones((5, 3)), mx.nd.ones(5), batch_size=2)
         >>> [(desc.name, desc.shape) for desc in batches.provide_label]
         [('softmax_label', (2,))]
@@ -161,7 +161,7 @@ class NDArrayIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.array([1, 2, 3])
         >>> batches = mx.io.NDArrayIter(x, batch_size=2, last_batch_handle="roll_over")
         >>> [batch.data[0].asnumpy().tolist() for batch in batches]  # 3 is kept for the next epoch
@@ -208,7 +208,7 @@ class NDArrayIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.nd.array([1, 2, 3])
         >>> batches = mx.io.NDArrayIter(x, batch_size=2, last_batch_handle="roll_over")
         >>> [batch.data[0].asnumpy().tolist() for batch in batches]  # 3 is kept for the next epoch

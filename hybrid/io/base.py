@@ -20,7 +20,7 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):  # dtype and layout a
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> desc = mx.io.DataDesc("data", (32, 3, 224, 224), dtype="uint8", layout="NCHW")
     >>> desc.name, desc.shape, mx.io.DataDesc.get_batch_axis(desc.layout)
     ('data', (32, 3, 224, 224), 0)
@@ -52,7 +52,7 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):  # dtype and layout a
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> found = mx.io.DataDesc.get_list([("data", (2, 3))], [("data", "uint8")])
         >>> found[0].name, found[0].shape, found[0].dtype
         ('data', (2, 3), 'uint8')
@@ -87,7 +87,7 @@ class DataBatch:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> print(mx.io.DataBatch([mx.nd.ones((2, 3))], [mx.nd.zeros(2)], pad=1))
     DataBatch: data shapes: [(2, 3)] label shapes: [(2,)]"""
 
@@ -131,7 +131,7 @@ class DataIter:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Counting(mx.io.DataIter):
     ...     provide_data = [mx.io.DataDesc("data", (2, 1))]
     ...     provide_label = []
@@ -178,7 +178,7 @@ class DataIter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> batches = mx.io.NDArrayIter(mx.nd.array([1, 2, 3]), batch_size=2)
         >>> batches.next().data[0].asnumpy()
         array([1., 2.], dtype=float32)
@@ -192,7 +192,7 @@ class DataIter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> batches = mx.io.NDArrayIter(mx.nd.array([1, 2, 3]), batch_size=2)
         >>> while batches.iter_next():
         ...     print(batches.getdata()[0].asnumpy())
@@ -205,7 +205,7 @@ class DataIter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> batches = mx.io.NDArrayIter(mx.nd.array([1, 2, 3]), batch_size=2)
         >>> batches.iter_next()
         True
@@ -218,7 +218,7 @@ class DataIter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> batches = mx.io.NDArrayIter(mx.nd.ones((3, 4)), mx.nd.array([0, 1, 0]), batch_size=2)
         >>> batches.iter_next()
         True
@@ -231,7 +231,7 @@ class DataIter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> import pathlib
         >>> _ = pathlib.Path("data.csv").write_text("1\\n2\\n3\\n4\\n")
         >>> batches = mx.io.CSVIter(data_csv="data.csv", data_shape=(1,), batch_size=2)
@@ -247,7 +247,7 @@ class DataIter:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> batches = mx.io.NDArrayIter(mx.nd.array([1, 2, 3]), batch_size=2)
         >>> while batches.iter_next():
         ...     print(batches.getpad())
@@ -288,7 +288,7 @@ class ResizeIter(_Holding):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> three = mx.io.NDArrayIter(mx.nd.arange(6), batch_size=2)
     >>> len(list(mx.io.ResizeIter(three, 5)))
     5"""
@@ -316,7 +316,7 @@ class ResizeIter(_Holding):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> two = mx.io.NDArrayIter(mx.nd.arange(4), batch_size=2)
         >>> one = mx.io.ResizeIter(two, size=1)
         >>> one.iter_next(), one.iter_next()
@@ -350,7 +350,7 @@ class PrefetchingIter(_Holding):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> left, right = (mx.io.NDArrayIter(mx.nd.ones((4, n)), batch_size=2) for n in (3, 5))
     >>> both = mx.io.PrefetchingIter([left, right], rename_data=[{"data": "left"}, {"data": "right"}])
     >>> [(d.name, d.shape) for d in both.provide_data]
@@ -383,7 +383,7 @@ class PrefetchingIter(_Holding):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> left, right = (mx.io.NDArrayIter(mx.nd.ones((4, 3)), mx.nd.ones(4), 2) for _ in range(2))
         >>> names = [{"softmax_label": "left_label"}, {"softmax_label": "right_label"}]
         >>> both = mx.io.PrefetchingIter([left, right], rename_label=names)
@@ -426,7 +426,7 @@ class PrefetchingIter(_Holding):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> left, right = (mx.io.NDArrayIter(mx.nd.full(4, n), batch_size=2) for n in (1, 2))
         >>> batch = mx.io.PrefetchingIter([left, right]).next()
         >>> [array.asnumpy().tolist() for array in batch.data]

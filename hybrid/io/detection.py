@@ -279,7 +279,7 @@ class ImageDetRecordIter(DecodingIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> records = mx.recordio.MXRecordIO("data.rec", "w")
     >>> pixels = mx.nd.full((8, 8, 3), 200, dtype="uint8").asnumpy()
     >>> label = [2, 5, 1, 0.25, 0.25, 0.75, 0.75]  # two widths, then class and corners of an object

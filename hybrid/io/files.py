@@ -65,7 +65,7 @@ class MXDataIter(DataIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import pathlib
     >>> _ = pathlib.Path("data.csv").write_text("1\\n2\\n3\\n")
     >>> data = mx.io.CSVIter(data_csv="data.csv", data_shape=(1,), batch_size=2)
@@ -129,7 +129,7 @@ class MXDataIter(DataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> import pathlib
         >>> _ = pathlib.Path("data.csv").write_text("1\\n2\\n3\\n4\\n")
         >>> data = mx.io.CSVIter(data_csv="data.csv", data_shape=(1,), batch_size=2)
@@ -237,7 +237,7 @@ class CSVIter(MXDataIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import pathlib
     >>> _ = pathlib.Path("data.csv").write_text("1,2\\n3,4\\n5,6\\n7,8\\n")
     >>> data = mx.io.CSVIter(data_csv="data.csv", data_shape=(2,), batch_size=2)
@@ -356,7 +356,7 @@ class LibSVMIter(MXDataIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import pathlib
     >>> _ = pathlib.Path("data.svm").write_text("1 0:0.5 2:1.5\\n0 1:2.5\\n")
     >>> data = mx.io.LibSVMIter(data_libsvm="data.svm", data_shape=(3,), batch_size=2)
@@ -483,7 +483,7 @@ class MNISTIter(MXDataIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import pathlib
     >>> import struct
     >>> pixels = bytes([128]) * (2 * 28 * 28)
@@ -534,7 +534,7 @@ class MNISTIter(MXDataIter):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> import pathlib
         >>> import struct
         >>> pixels = bytes(2 * 28 * 28)

@@ -180,7 +180,7 @@ class ImageRecordIter(DecodingIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> records = mx.recordio.MXRecordIO("data.rec", "w")
     >>> pixels = mx.nd.full((8, 8, 3), 200, dtype="uint8").asnumpy()
     >>> for label in range(4):
@@ -411,7 +411,7 @@ class ImageRecordUInt8Iter(ImageRecordIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> records = mx.recordio.MXRecordIO("data.rec", "w")
     >>> pixels = mx.nd.full((8, 8, 3), 200, dtype="uint8").asnumpy()
     >>> header = mx.recordio.IRHeader(0, 1, 0, 0)
@@ -435,7 +435,7 @@ class ImageRecordInt8Iter(ImageRecordUInt8Iter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> records = mx.recordio.MXRecordIO("data.rec", "w")
     >>> pixels = mx.nd.full((8, 8, 3), 200, dtype="uint8").asnumpy()
     >>> header = mx.recordio.IRHeader(0, 1, 0, 0)

@@ -23,7 +23,7 @@ class KVStoreBase:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> @mx.kvstore.KVStoreBase.register
     ... class Greatest(mx.kvstore.KVStoreBase):
     ...     type, rank, num_workers = "greatest", 0, 1
@@ -64,7 +64,7 @@ class KVStoreBase:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> store, out = mx.kvstore.create("local"), mx.nd.zeros(2)
         >>> store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5))
         >>> store.init("w", mx.nd.array([1, 2]))
@@ -80,7 +80,7 @@ class KVStoreBase:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.kvstore.create("local").is_capable(mx.kvstore.KVStoreBase.OPTIMIZER)
         True
         """
@@ -91,7 +91,7 @@ class KVStoreBase:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> store = mx.kvstore.create("local")
         >>> store.set_optimizer(mx.optimizer.Adam())
         >>> store.init("w", mx.nd.ones(2))
@@ -106,7 +106,7 @@ class KVStoreBase:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> store = mx.kvstore.create("local")
         >>> store.set_optimizer(mx.optimizer.Adam())
         >>> store.init("w", mx.nd.ones(2))
@@ -220,7 +220,7 @@ def create(name: str = "local") -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> store, out = mx.kvstore.create("local"), mx.nd.zeros(2)
     >>> store.init("w", mx.nd.zeros(2))
     >>> store.push("w", [mx.nd.array([1, 2]), mx.nd.array([10, 20])])

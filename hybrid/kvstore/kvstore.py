@@ -51,7 +51,7 @@ class KVStore(KVStoreBase):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> store = mx.kv.create("local")
     >>> store.init("w", mx.nd.ones(2))
     >>> store.push("w", [mx.nd.ones(2), 2 * mx.nd.ones(2)])  # added up
@@ -119,7 +119,7 @@ class KVStore(KVStoreBase):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> store = mx.kv.create()
         >>> store.init("w", mx.nd.zeros(2))
         >>> out = mx.nd.empty(2)
@@ -135,7 +135,7 @@ class KVStore(KVStoreBase):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> store = mx.kv.create()
         >>> copies = [mx.nd.empty(2), mx.nd.empty(2)]
         >>> store.broadcast("w", mx.nd.ones(2), out=copies)
@@ -153,7 +153,7 @@ class KVStore(KVStoreBase):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> store = mx.kv.create()
         >>> store.init("w", mx.nd.array([[1, 2], [3, 4], [5, 6]]).tostype("row_sparse"))
         >>> out = mx.nd.sparse.zeros("row_sparse", (3, 2))
@@ -199,7 +199,7 @@ class KVStore(KVStoreBase):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> store = mx.kv.create()
         >>> store.init(0, mx.nd.ones(2))
         >>> store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5))
@@ -216,7 +216,7 @@ class KVStore(KVStoreBase):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> store = mx.kv.create()
         >>> store.init(0, mx.nd.ones(2))
         >>> def add(key, pushed, kept):
@@ -238,7 +238,7 @@ class KVStore(KVStoreBase):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> from pathlib import Path
         >>> store = mx.kv.create()
         >>> store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
@@ -255,7 +255,7 @@ class KVStore(KVStoreBase):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> store = mx.kv.create()
         >>> store.load_optimizer_states("optimizer.states")
         Traceback (most recent call last):
@@ -274,7 +274,7 @@ class KVStore(KVStoreBase):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> try:
         ...     mx.kv.create().set_gradient_compression({"type": "2bit"})
         ... except mx.MXNetError as error:

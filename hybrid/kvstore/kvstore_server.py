@@ -12,7 +12,7 @@ class KVStoreServer:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> try:
     ...     mx.kvstore.KVStoreServer(mx.kvstore.create("local"))
     ... except mx.MXNetError as error:

@@ -93,7 +93,7 @@ class BaseModule:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x, y = mx.nd.array([[1], [2], [3], [4]]), mx.nd.array([2, 4, 6, 8])
     >>> data = mx.io.NDArrayIter(x, y, batch_size=4, label_name="out_label")
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
@@ -206,7 +206,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
         >>> data = mx.io.NDArrayIter(mx.nd.array([-1, 2, 3]), batch_size=2)
         >>> module.bind(data.provide_data, for_training=False)
@@ -330,7 +330,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x, y = mx.nd.array([[1], [2], [3], [4]]), mx.nd.array([2, 4, 6, 8])
         >>> data = mx.io.NDArrayIter(x, y, batch_size=4, label_name="out_label")
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
@@ -429,7 +429,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
         >>> module.symbol.list_outputs()
         ['act_output']
@@ -442,7 +442,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.var("left") + mx.sym.var("right")
         >>> mx.mod.Module(net, data_names=["left", "right"], label_names=None).data_names
         ['left', 'right']
@@ -455,7 +455,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> x = mx.sym.var("data")
         >>> net = mx.sym.Group([mx.sym.relu(x, name="act"), mx.sym.exp(x, name="power")])
         >>> mx.mod.Module(net, label_names=None).output_names
@@ -469,7 +469,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
         >>> module.bind([("data", (4, 3))])
         >>> [(desc.name, desc.shape) for desc in module.data_shapes]
@@ -483,7 +483,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> module = mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.var("data"), name="softmax"))
         >>> module.bind([("data", (4, 3))], [("softmax_label", (4,))])
         >>> [(desc.name, desc.shape) for desc in module.label_shapes]
@@ -497,7 +497,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> module = mx.mod.Module(net, label_names=None)
         >>> module.bind([("data", (4, 3))])
@@ -513,7 +513,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.BatchNorm(mx.sym.var("data"), name="norm")
         >>> module = mx.mod.Module(net, label_names=None)
         >>> module.bind([("data", (4, 3))])
@@ -555,7 +555,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
         >>> module = mx.mod.Module(net, label_names=None)
         >>> module.bind([("data", (1, 2))])
@@ -578,7 +578,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> module = mx.mod.Module(net, label_names=None)
         >>> module.bind([("data", (4, 3))])
@@ -596,7 +596,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.nd.save("net.params", {"arg:top_weight": mx.nd.array([[1, 2]])})
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
         >>> module = mx.mod.Module(net, label_names=None)
@@ -621,7 +621,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.var("data") + mx.sym.var("state")
         >>> module = mx.mod.Module(net, label_names=None, state_names=["state"])
         >>> module.bind([("data", (2, 3))], for_training=False)
@@ -639,7 +639,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.var("data") + mx.sym.var("state")
         >>> module = mx.mod.Module(net, label_names=None, state_names=["state"])
         >>> module.bind([("data", (1, 2))], for_training=False)
@@ -659,7 +659,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
         >>> module.bind([("data", (2,))])
         >>> module.init_params()
@@ -680,7 +680,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
         >>> module.bind([("data", (2,))])
         >>> module.init_params()
@@ -700,7 +700,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, no_bias=True, name="top")
         >>> module = mx.mod.Module(net, label_names=None)
         >>> module.bind([("data", (1, 2))], inputs_need_grad=True)
@@ -717,7 +717,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.relu(mx.sym.var("data"), name="act")
         >>> module = mx.mod.Module(net, label_names=None, context=[mx.cpu(0), mx.cpu(1)])
         >>> module.bind([("data", (4,))])
@@ -738,7 +738,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> module = mx.mod.Module(mx.sym.square(mx.sym.var("data"), name="sq"), label_names=None)
         >>> module.bind([("data", (2,))], inputs_need_grad=True)
         >>> module.init_params()
@@ -760,7 +760,7 @@ class BaseModule:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> module = mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.var("data"), name="softmax"))
         >>> module.bind([("data", (2, 2))], [("softmax_label", (2,))])
         >>> module.init_params()

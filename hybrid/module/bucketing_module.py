@@ -46,7 +46,7 @@ class BucketingModule(BaseModule):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> def network(length):
     ...     total = mx.sym.sum(mx.sym.var("data"), axis=1)
     ...     return mx.sym.FullyConnected(total, num_hidden=2, name="top"), ["data"], None
@@ -117,7 +117,7 @@ class BucketingModule(BaseModule):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> def network(length):
         ...     total = mx.sym.sum(mx.sym.var("data"), axis=1)
         ...     return mx.sym.FullyConnected(total, num_hidden=2, name="top"), ["data"], None
@@ -150,7 +150,7 @@ class BucketingModule(BaseModule):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> def network(length):
         ...     total = mx.sym.sum(mx.sym.var("data"), axis=1)
         ...     return mx.sym.FullyConnected(total, num_hidden=2, name="top"), ["data"], None
@@ -183,7 +183,7 @@ class BucketingModule(BaseModule):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> import pathlib
         >>> def network(length):
         ...     total = mx.sym.sum(mx.sym.var("data"), axis=1)
@@ -370,7 +370,7 @@ class BucketingModule(BaseModule):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> def network(length):
         ...     total = mx.sym.sum(mx.sym.var("data"), axis=1)
         ...     return mx.sym.FullyConnected(total, num_hidden=2, name="top"), ["data"], None

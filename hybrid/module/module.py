@@ -57,7 +57,7 @@ class Module(BaseModule):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
     >>> net = mx.sym.SoftmaxOutput(net, name="softmax")
     >>> module = mx.mod.Module(net)
@@ -136,7 +136,7 @@ class Module(BaseModule):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> module = mx.mod.Module(net, label_names=None)
         >>> module.bind([("data", (4, 3))])
@@ -164,7 +164,7 @@ class Module(BaseModule):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> import pathlib
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> module = mx.mod.Module(net, label_names=None)
@@ -185,7 +185,7 @@ class Module(BaseModule):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> module = mx.mod.Module(net, label_names=None)
         >>> module.bind([("data", (4, 3))])
@@ -205,7 +205,7 @@ class Module(BaseModule):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> module = mx.mod.Module(net, label_names=None)
         >>> module.bind([("data", (4, 3))])
@@ -364,7 +364,7 @@ class Module(BaseModule):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> module = mx.mod.Module(mx.sym.relu(mx.sym.var("data"), name="act"), label_names=None)
         >>> module.bind([("data", (4, 3))])
         >>> module.output_shapes
@@ -418,7 +418,7 @@ class Module(BaseModule):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> module = mx.mod.Module(net, label_names=None)
         >>> module.bind([("data", (4, 3))])
@@ -489,7 +489,7 @@ class Module(BaseModule):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
         >>> first, second = (mx.mod.Module(net, label_names=None) for _ in range(2))
         >>> first.bind([("data", (4, 3))])

@@ -30,7 +30,7 @@ class PythonModule(BaseModule):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Halved(mx.mod.PythonModule):
     ...     def _compute_output_shapes(self):
     ...         return [("half", self.data_shapes[0][1])]
@@ -164,7 +164,7 @@ class PythonLossModule(PythonModule):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> module = mx.mod.PythonLossModule(grad_func=lambda scores, labels: scores - labels)
     >>> module.bind([("data", (2,))], [("softmax_label", (2,))])
     >>> module.forward(mx.io.DataBatch([mx.nd.array([3, 5])], [mx.nd.array([1, 1])]))

@@ -21,7 +21,7 @@ class SequentialModule(BaseModule):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> first = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="a")
     >>> second = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="b")
     >>> module = mx.mod.SequentialModule()

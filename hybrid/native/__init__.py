@@ -108,7 +108,7 @@ def threads() -> int:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.get_num_threads() >= 1
     True
     """
@@ -120,7 +120,7 @@ def set_num_threads(count: int) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> before = mx.get_num_threads()
     >>> mx.set_num_threads(1)
     >>> mx.set_num_threads(before)
@@ -170,7 +170,7 @@ def memory_stats() -> dict[str, int]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> sorted(mx.memory_stats())
     ['allocated', 'bound', 'cached', 'hits', 'misses', 'peak']
     """

@@ -66,7 +66,7 @@ class Both:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.np.ones((2, 3)).T.shape
         (3, 2)
         """
@@ -95,7 +95,7 @@ class Both:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.np.ones((2, 3)).flatten().shape
         (6,)
         """
@@ -234,7 +234,7 @@ class Arrays:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.np.array([[1, 0], [1, 1]]).all(axis=1)
         array([False,  True])
         """
@@ -245,7 +245,7 @@ class Arrays:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.np.array([[1, 0], [0, 0]]).any(axis=1)
         array([ True, False])
         """
@@ -259,7 +259,7 @@ class Arrays:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.np.array([[1, 0], [0, 2]]).nonzero()
         (array([0, 1], dtype=int64), array([0, 1], dtype=int64))
         """
@@ -270,7 +270,7 @@ class Arrays:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.np.ones((2, 3, 4)).reshape_view((-1, 0)).shape
         (8, 3)
         """

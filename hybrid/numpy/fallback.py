@@ -32,7 +32,7 @@ def alltrue(*args: Any, **kwargs: Any) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.np.alltrue(mx.np.array([[1, 0], [1, 1]]), axis=1)
     array([False,  True])
     """
@@ -44,7 +44,7 @@ def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.np.in1d(mx.np.array([[0, 1], [2, 3]]), mx.np.array([1, 3]))
     array([False,  True, False,  True])
     """
@@ -56,7 +56,7 @@ def msort(a: Any) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.np.msort(mx.np.array([[3, 1], [2, 4]]))
     array([[2., 1.],
            [3., 4.]])
@@ -69,7 +69,7 @@ def trapz(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> float(mx.np.trapz(mx.np.array([1, 2, 3]))), float(mx.np.trapz(mx.np.array([1, 2, 3]), dx=0.5))
     (4.0, 2.0)
     """
@@ -96,7 +96,7 @@ Raises TypeError for both.
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> float(mx.np.{name}(mx.np.array([1, 2, float("nan")]), {q}, interpolation="lower"))
 1.0
 """
@@ -122,7 +122,7 @@ def _define_financial(name: str) -> None:
 
 Examples
 --------
->>> import hybrid as mx
+>>> from gluonnx import mx
 >>> mx.np.{name}(0.1, [1, 2])
 Traceback (most recent call last):
     ...

@@ -27,7 +27,7 @@ def save(file: str | os.PathLike[str], arr: Any) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.npx.set_np()
     >>> mx.npx.save("arrays.npy", {"x": mx.np.ones(2)})
     >>> mx.npx.load("arrays.npy")
@@ -55,7 +55,7 @@ def load(file: str | os.PathLike[str]) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.npx.set_np()
     >>> mx.npx.save("arrays.npy", [mx.np.ones(2), mx.np.zeros(1)])
     >>> mx.npx.load("arrays.npy")

@@ -32,7 +32,7 @@ class Adam(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.Adam(learning_rate=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -79,7 +79,7 @@ class AdaGrad(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.AdaGrad(learning_rate=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -130,7 +130,7 @@ class RMSProp(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.RMSProp(learning_rate=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -185,7 +185,7 @@ class AdaDelta(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.AdaDelta()
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -229,7 +229,7 @@ class Ftrl(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.Ftrl(learning_rate=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -271,7 +271,7 @@ class FTML(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.FTML(learning_rate=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -312,7 +312,7 @@ class Adamax(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.Adamax(learning_rate=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -359,7 +359,7 @@ class Nadam(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.Nadam(learning_rate=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -425,7 +425,7 @@ class LAMB(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.LAMB(learning_rate=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)

@@ -50,7 +50,7 @@ class Optimizer:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Plain(mx.optimizer.Optimizer):
     ...     def update(self, index, weight, grad, state):
     ...         self._update_count(index)
@@ -123,7 +123,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> @mx.optimizer.Optimizer.register
         ... class MySGD(mx.optimizer.SGD):
         ...     pass
@@ -148,7 +148,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.optimizer.create("adam", learning_rate=0.01).learning_rate
         0.01
         """
@@ -163,7 +163,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.optimizer.SGD().wants_np
         False
         """
@@ -178,7 +178,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.optimizer.SGD(momentum=0.9).create_state(0, mx.nd.ones(2)).asnumpy()
         array([0., 0.], dtype=float32)
         """
@@ -190,7 +190,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> optimizer = mx.optimizer.SGD(learning_rate=0.5)
         >>> weight = mx.nd.array([1, 2])
         >>> optimizer.update(0, weight, mx.nd.ones(2), None)
@@ -217,7 +217,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> optimizer = mx.optimizer.Adam(multi_precision=True)
         >>> master, state = optimizer.create_state_multi_precision(0, mx.nd.ones(2, dtype="float16"))
         >>> master.dtype.__name__
@@ -233,7 +233,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> optimizer = mx.optimizer.Adam(learning_rate=0.5, multi_precision=True)
         >>> weight = mx.nd.ones(2, dtype="float16")
         >>> state = optimizer.create_state_multi_precision(0, weight)
@@ -256,7 +256,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> schedule = mx.lr_scheduler.FactorScheduler(step=10, factor=0.5, base_lr=0.2)
         >>> mx.optimizer.SGD(lr_scheduler=schedule).learning_rate
         0.2
@@ -268,7 +268,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> optimizer = mx.optimizer.SGD(learning_rate=0.1)
         >>> optimizer.set_learning_rate(0.01)
         >>> optimizer.learning_rate
@@ -286,7 +286,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> optimizer = mx.optimizer.SGD(learning_rate=0.5)
         >>> optimizer.set_lr_mult({0: 0.1})  # the name of today
         >>> optimizer.lr_mult
@@ -299,7 +299,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> optimizer = mx.optimizer.SGD(learning_rate=1, param_idx2name={0: "a_weight", 1: "b_weight"})
         >>> optimizer.set_lr_mult({"a_weight": 0.1})
         >>> weights = mx.nd.ones(1), mx.nd.ones(1)
@@ -316,7 +316,7 @@ class Optimizer:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> optimizer = mx.optimizer.SGD(wd=0.1, param_idx2name={0: "a_weight", 1: "a_bias"})
         >>> optimizer.wd_mult
         {'a_bias': 0.0}
@@ -406,7 +406,7 @@ class Test(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.Test(rescale_grad=2)
     >>> weight = mx.nd.array([1, 2])
     >>> optimizer.update(0, weight, mx.nd.ones(2), optimizer.create_state(0, weight))

@@ -106,7 +106,7 @@ class SGD(_Aggregated):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> rule = mx.optimizer.SGD(learning_rate=0.5)
     >>> weight, gradient = mx.nd.array([1.0]), mx.nd.array([1.0])
     >>> rule.update(0, weight, gradient, rule.create_state(0, weight))
@@ -132,7 +132,7 @@ class ccSGD(SGD):  # noqa: N801  MXNet's name
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.ccSGD(learning_rate=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -161,7 +161,7 @@ class LARS(_Aggregated):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.LARS(learning_rate=0.1, eta=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -237,7 +237,7 @@ class NAG(_Momentum):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.NAG(learning_rate=0.1, momentum=0.9)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -274,7 +274,7 @@ class Signum(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.Signum(learning_rate=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -330,7 +330,7 @@ class SGLD(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.SGLD(learning_rate=1e-6)
     >>> weight = mx.nd.array([1, 2])
     >>> optimizer.update(0, weight, mx.nd.zeros(2), None)
@@ -357,7 +357,7 @@ class DCASGD(Optimizer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.DCASGD(learning_rate=0.1)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)
@@ -414,7 +414,7 @@ class LBSGD(_Momentum):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> optimizer = mx.optimizer.LBSGD(learning_rate=0.1, momentum=0.9)
     >>> weight = mx.nd.array([1, 2])
     >>> state = optimizer.create_state(0, weight)

@@ -21,7 +21,7 @@ class Updater:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
     >>> weight = mx.nd.array([1, 2])
     >>> updater(0, mx.nd.ones(2), weight)
@@ -73,7 +73,7 @@ class Updater:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5))
         >>> updater.sync_state_context((mx.nd.ones(2), None), mx.cpu(1))[0].context
         cpu(1)
@@ -91,7 +91,7 @@ class Updater:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
         >>> updater(0, mx.nd.ones(2), mx.nd.ones(2))
         >>> other = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
@@ -110,7 +110,7 @@ class Updater:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
         >>> updater(0, mx.nd.ones(2), mx.nd.ones(2))
         >>> other = mx.optimizer.get_updater(mx.optimizer.SGD())
@@ -128,7 +128,7 @@ def get_updater(optimizer: Optimizer) -> Updater:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5))
     >>> weight = mx.nd.array([1, 2])
     >>> updater(0, mx.nd.ones(2), weight)

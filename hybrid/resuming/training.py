@@ -67,7 +67,7 @@ class Training:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Dense(1, in_units=2)
     >>> net.initialize()
     >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
@@ -151,7 +151,7 @@ class Training:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=2)
         >>> net.initialize()
         >>> mx.resuming.Training("state", net=net).resumed
@@ -167,7 +167,7 @@ class Training:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=2)
         >>> net.initialize()
         >>> run = mx.resuming.Training("state", net=net)
@@ -235,7 +235,7 @@ class Training:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=2)
         >>> net.initialize()
         >>> run = mx.resuming.Training("state", net=net)
@@ -347,7 +347,7 @@ class Training:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=2)
         >>> net.initialize()
         >>> run = mx.resuming.Training("state", net=net)
@@ -397,7 +397,7 @@ class Training:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> net = mx.gluon.nn.Dense(1, in_units=2)
         >>> net.initialize()
         >>> run = mx.resuming.Training("state", net=net)

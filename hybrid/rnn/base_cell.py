@@ -17,7 +17,7 @@ class RNNParams:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> shared = mx.rnn.RNNParams(prefix="lstm_")
     >>> first, second = (mx.rnn.LSTMCell(4, params=shared) for _ in range(2))
     >>> shared.get("i2h_weight").name
@@ -65,7 +65,7 @@ class BaseRNNCell:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Summing(mx.rnn.BaseRNNCell):
     ...     @property
     ...     def state_info(self):
@@ -94,7 +94,7 @@ class BaseRNNCell:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.rnn.RNNCell(4, prefix="rnn_")
         >>> cell(mx.sym.var("a"), cell.begin_state())[0].name
         'rnn_t0_out'
@@ -121,7 +121,7 @@ class BaseRNNCell:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> first = mx.rnn.RNNCell(4, prefix="rnn_")
         >>> second = mx.rnn.RNNCell(4, prefix="other_", params=first.params)
         >>> step, states = second(mx.sym.var("x"), second.begin_state())
@@ -137,7 +137,7 @@ class BaseRNNCell:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.rnn.GRUCell(4).state_info
         [{'shape': (0, 4), '__layout__': 'NC'}]
         """
@@ -149,7 +149,7 @@ class BaseRNNCell:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> mx.rnn.LSTMCell(4).state_shape
         [(0, 4), (0, 4)]
         """
@@ -167,7 +167,7 @@ class BaseRNNCell:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.rnn.LSTMCell(4, prefix="lstm_")
         >>> [state.name for state in cell.begin_state(func=mx.sym.var)]
         ['lstm_begin_state_0', 'lstm_begin_state_1']
@@ -194,7 +194,7 @@ class BaseRNNCell:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.rnn.GRUCell(2, prefix="gru_")
         >>> whole = {f"gru_{part}_weight": mx.nd.ones((6, 2)) for part in ("i2h", "h2h")}
         >>> whole |= {f"gru_{part}_bias": mx.nd.zeros(6) for part in ("i2h", "h2h")}
@@ -215,7 +215,7 @@ class BaseRNNCell:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.rnn.GRUCell(2, prefix="gru_")
         >>> parts = {}
         >>> for gate in ("i2h_r", "i2h_z", "i2h_o", "h2h_r", "h2h_z", "h2h_o"):
@@ -249,7 +249,7 @@ class BaseRNNCell:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.rnn.LSTMCell(4, prefix="lstm_")
         >>> outputs, states = cell.unroll(2, [mx.sym.var("x0"), mx.sym.var("x1")])
         >>> [output.name for output in outputs], [state.name for state in states]

@@ -56,7 +56,7 @@ class BaseConvRNNCell(BaseRNNCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.ConvRNNCell(input_shape=(2, 3, 8, 8), num_hidden=4)
     >>> isinstance(cell, mx.rnn.BaseConvRNNCell), cell.state_info
     (True, [{'shape': (0, 4, 8, 8), '__layout__': 'NCHW'}])
@@ -158,7 +158,7 @@ class ConvRNNCell(_ConvCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.ConvRNNCell(input_shape=(2, 3, 8, 8), num_hidden=4)
     >>> outputs, states = cell.unroll(5, mx.sym.var("data"), layout="NTCHW", merge_outputs=True)
     >>> outputs.infer_shape(data=(2, 5, 3, 8, 8))[1]
@@ -184,7 +184,7 @@ class ConvLSTMCell(_ConvCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.ConvLSTMCell(input_shape=(2, 3, 8, 8), num_hidden=4)
     >>> outputs, states = cell.unroll(5, mx.sym.var("data"), layout="NTCHW", merge_outputs=True)
     >>> outputs.infer_shape(data=(2, 5, 3, 8, 8))[1], len(cell.state_info)
@@ -213,7 +213,7 @@ class ConvGRUCell(_ConvCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.ConvGRUCell(input_shape=(2, 3, 8, 8), num_hidden=4, i2h_stride=(2, 2))
     >>> outputs, states = cell.unroll(5, mx.sym.var("data"), layout="NTCHW", merge_outputs=True)
     >>> outputs.infer_shape(data=(2, 5, 3, 8, 8))[1]

@@ -30,7 +30,7 @@ def encode_sentences(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> coded, numbers = mx.rnn.encode_sentences([["a", "cat"], ["a", "dog"]], start_label=1)
     >>> coded, numbers
     ([[1, 2], [1, 3]], {'\\n': -1, 'a': 1, 'cat': 2, 'dog': 3})
@@ -88,7 +88,7 @@ class BucketSentenceIter(DataIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> data = mx.rnn.BucketSentenceIter([[4, 5, 6], [4, 5, 6]], batch_size=2, buckets=[4])
     >>> batch = next(data)
     >>> batch.bucket_key, batch.data[0].asnumpy().tolist()

@@ -32,7 +32,7 @@ def rnn_unroll(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.RNNCell(4, prefix="rnn_")
     >>> outputs, states = cell.unroll(2, [mx.sym.var(f"t{i}_data") for i in range(2)])
     >>> again, states = mx.rnn.rnn_unroll(cell, 2)  # the same
@@ -54,7 +54,7 @@ def save_rnn_checkpoint(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.FusedRNNCell(2, mode="rnn_tanh", prefix="rnn_")
     >>> net, states = cell.unroll(3, mx.sym.var("data"), layout="TNC", merge_outputs=True)
     >>> mx.rnn.save_rnn_checkpoint(cell, "net", 1, net, {"rnn_parameters": mx.nd.ones(14)}, {})
@@ -73,7 +73,7 @@ def load_rnn_checkpoint(cells: Any, prefix: str, epoch: int) -> tuple[Symbol, Ar
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.FusedRNNCell(2, mode="rnn_tanh", prefix="rnn_")
     >>> net, states = cell.unroll(3, mx.sym.var("data"), layout="TNC", merge_outputs=True)
     >>> mx.rnn.save_rnn_checkpoint(cell, "net", 1, net, {"rnn_parameters": mx.nd.ones(14)}, {})
@@ -94,7 +94,7 @@ def do_rnn_checkpoint(cells: Any, prefix: str, period: int = 1) -> Callable[...,
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.FusedRNNCell(2, mode="rnn_tanh", prefix="rnn_")
     >>> net, states = cell.unroll(3, mx.sym.var("data"), layout="TNC", merge_outputs=True)
     >>> save = mx.rnn.do_rnn_checkpoint(cell, "net", period=2)

@@ -66,7 +66,7 @@ class RNNCell(_GatedCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.RNNCell(4, prefix="rnn_")
     >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
     >>> outputs.infer_shape(data=(2, 3, 5))[1]
@@ -104,7 +104,7 @@ class LSTMCell(_GatedCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.LSTMCell(4, prefix="lstm_")
     >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
     >>> outputs.infer_shape(data=(2, 3, 5))[1], cell.state_info[0]["shape"]
@@ -141,7 +141,7 @@ class GRUCell(_GatedCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.GRUCell(4, prefix="gru_")
     >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
     >>> outputs.infer_shape(data=(2, 3, 5))[1]
@@ -220,7 +220,7 @@ class FusedRNNCell(BaseRNNCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.FusedRNNCell(4, num_layers=2, mode="lstm", prefix="lstm_")
     >>> outputs, states = cell.unroll(3, mx.sym.var("data"), layout="TNC", merge_outputs=True)
     >>> outputs.infer_shape(data=(3, 2, 5))[1]
@@ -287,7 +287,7 @@ class FusedRNNCell(BaseRNNCell):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.rnn.FusedRNNCell(4, num_layers=2, mode="gru", prefix="gru_")
         >>> outputs, states = cell.unroll(3, mx.sym.var("data"), layout="TNC", merge_outputs=True)
         >>> shapes = dict(zip(outputs.list_arguments(), outputs.infer_shape(data=(3, 2, 5))[0]))
@@ -307,7 +307,7 @@ class FusedRNNCell(BaseRNNCell):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.rnn.FusedRNNCell(2, mode="rnn_tanh", prefix="rnn_")
         >>> parts = {"rnn_l0_i2h_weight": mx.nd.ones((2, 3)), "rnn_l0_i2h_bias": mx.nd.zeros(2)}
         >>> parts |= {"rnn_l0_h2h_weight": mx.nd.full((2, 2), 2), "rnn_l0_h2h_bias": mx.nd.zeros(2)}
@@ -370,7 +370,7 @@ class FusedRNNCell(BaseRNNCell):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.rnn.FusedRNNCell(4, num_layers=2, mode="lstm", prefix="lstm_").unfuse()
         >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
         >>> outputs.infer_shape(data=(2, 3, 5))[1], len(states)
@@ -450,7 +450,7 @@ class SequentialRNNCell(_Group):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.SequentialRNNCell()
     >>> cell.add(mx.rnn.LSTMCell(4, prefix="a_"))
     >>> cell.add(mx.rnn.LSTMCell(2, prefix="b_"))
@@ -514,7 +514,7 @@ class BidirectionalCell(_Group):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> left, right = (mx.rnn.RNNCell(4, prefix=prefix) for prefix in ("left_", "right_"))
     >>> cell = mx.rnn.BidirectionalCell(left, right)
     >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
@@ -579,7 +579,7 @@ class DropoutCell(BaseRNNCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.SequentialRNNCell()
     >>> cell.add(mx.rnn.LSTMCell(4, prefix="a_"))
     >>> cell.add(mx.rnn.DropoutCell(0.5))
@@ -631,7 +631,7 @@ class ModifierCell(BaseRNNCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Halved(mx.rnn.ModifierCell):
     ...     def __call__(self, inputs, states):
     ...         output, states = self.base_cell(inputs, states)
@@ -690,7 +690,7 @@ class ZoneoutCell(ModifierCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.ZoneoutCell(mx.rnn.LSTMCell(4, prefix="lstm_"), zoneout_states=0.1)
     >>> outputs, states = cell.unroll(3, mx.sym.var("data"), merge_outputs=True)
     >>> outputs.infer_shape(data=(2, 3, 5))[1]
@@ -739,7 +739,7 @@ class ResidualCell(ModifierCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.rnn.ResidualCell(mx.rnn.RNNCell(2, prefix="rnn_"))
     >>> outputs, states = cell.unroll(1, mx.sym.var("data"), merge_outputs=True)
     >>> executor = outputs.simple_bind(mx.cpu(), data=(1, 1, 2))  # all weights are 0

@@ -34,7 +34,7 @@ def simple_forward(sym: Symbol, ctx: Context | None = None, is_train: bool = Fal
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> mx.test_utils.simple_forward(mx.sym.var("x") * 2, x=np.array([1, 2]))
     array([2., 4.], dtype=float32)
@@ -97,7 +97,7 @@ def numeric_grad(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> executor = mx.sym.square(mx.sym.var("x")).bind(mx.cpu(), {"x": mx.nd.array([1, 3])})
     >>> mx.test_utils.numeric_grad(executor, {"x": np.float32([1, 3])}, eps=0.01)["x"].round(1)
@@ -150,7 +150,7 @@ def check_numeric_gradient(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> mx.test_utils.check_numeric_gradient(mx.sym.square(mx.sym.var("x")), [np.array([1.0, 3.0])])
     """
@@ -230,7 +230,7 @@ def check_symbolic_forward(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> x = np.array([1.0, 3.0])
     >>> outputs = mx.test_utils.check_symbolic_forward(mx.sym.square(mx.sym.var("x")), [x], [x * x])
@@ -270,7 +270,7 @@ def check_symbolic_backward(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> x, ones = np.array([1.0, 3.0]), np.array([1.0, 1.0])
     >>> found = mx.test_utils.check_symbolic_backward(mx.sym.square(mx.sym.var("x")), [x], [ones], [2 * x])
@@ -330,7 +330,7 @@ def check_speed(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.check_speed(mx.sym.square(mx.sym.var("x")), N=2, x=(2, 3)) > 0
     True
     """
@@ -380,7 +380,7 @@ def check_consistency(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> ways = [{"ctx": mx.cpu(), "x": (2, 3), "type_dict": {"x": dtype}} for dtype in (np.float32, np.float64)]
     >>> sorted(mx.test_utils.check_consistency(mx.sym.square(mx.sym.var("x"), name="y"), ways))
@@ -464,7 +464,7 @@ def check_gluon_hybridize_consistency(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> def build(prefix):
     ...     return mx.gluon.nn.Dense(2, in_units=3, prefix=prefix)
     >>> mx.test_utils.check_gluon_hybridize_consistency(build, [mx.nd.ones((4, 3))])
@@ -530,7 +530,7 @@ def compare_optimizer(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> one, other = mx.optimizer.SGD(learning_rate=0.1), mx.optimizer.create("sgd", learning_rate=0.1)
     >>> mx.test_utils.compare_optimizer(one, other, (2, 3), "float32")
     """
@@ -575,7 +575,7 @@ def same_symbol_structure(sym1: Symbol, sym2: Symbol) -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.sym.var("x")
     >>> mx.test_utils.same_symbol_structure(x + 1, x + 2), mx.test_utils.same_symbol_structure(x + 1, x * 2)
     (True, False)

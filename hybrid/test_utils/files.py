@@ -27,7 +27,7 @@ def download(
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> Path("list.txt").touch()
     >>> mx.test_utils.download("http://data.example/list.txt")  # is there already
     'list.txt'
@@ -60,7 +60,7 @@ def get_mnist() -> dict[str, Any]:
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> for part in ("train", "t10k"):  # two images each, in place of the real files
     ...     sizes = [0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28]
     ...     _ = Path(f"{part}-images-idx3-ubyte").write_bytes(bytes([0, 0, 8, 3, *sizes]) + bytes(2 * 28 * 28))
@@ -94,7 +94,7 @@ def get_mnist_ubyte() -> None:
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> Path("data").mkdir()
     >>> for part in ("train", "t10k"):
     ...     Path(f"data/{part}-images-idx3-ubyte").touch()
@@ -110,7 +110,7 @@ def get_mnist_pkl() -> None:
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> Path("data").mkdir()
     >>> Path("data/mnist.pkl.gz").touch()
     >>> mx.test_utils.get_mnist_pkl()  # is there already
@@ -124,7 +124,7 @@ def get_cifar10() -> None:
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> Path("data/cifar").mkdir(parents=True)
     >>> for name in ("train.rec", "test.rec", "train.lst", "test.lst"):
     ...     Path("data/cifar", name).touch()
@@ -140,7 +140,7 @@ def get_mnist_iterator(batch_size: int, input_shape: Any, num_parts: int = 1, pa
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> Path("data").mkdir()
     >>> for part in ("train", "t10k"):  # two images each, in place of the real files
     ...     sizes = [0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28]
@@ -183,7 +183,7 @@ def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
     --------
     >>> import zipfile
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with zipfile.ZipFile("packed.zip", "w") as archive:
     ...     archive.writestr("list.txt", "a b")
     >>> mx.test_utils.get_zip_data(".", "http://data.example/packed.zip", "packed.zip")
@@ -205,7 +205,7 @@ def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str)
     --------
     >>> import bz2
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> _ = Path("list.bz2").write_bytes(bz2.compress(b"a b"))
     >>> mx.test_utils.get_bz2_data(".", "list.txt", "http://data.example/list.bz2", "list.bz2")
     >>> Path("list.txt").read_text()
@@ -248,7 +248,7 @@ def download_model(
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> for name in ("mine-symbol.json", "mine-0000.params"):
     ...     Path(name).touch()
     >>> urls = {"symbol": "http://data.example/mine.json", "params": "http://data.example/mine.params"}

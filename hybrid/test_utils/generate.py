@@ -21,7 +21,7 @@ def random_arrays(*shapes: Shape) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.random_arrays((2, 3)).shape, len(mx.test_utils.random_arrays((2,), (3,)))
     ((2, 3), 2)
     """
@@ -34,7 +34,7 @@ def random_uniform_arrays(*shapes: Shape, **kwargs: Any) -> list[np.ndarray]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> (x,) = mx.test_utils.random_uniform_arrays((2, 3), low=5, high=6)
     >>> x.shape, x.dtype.name, bool((x >= 5).all())
     ((2, 3), 'float32', True)
@@ -51,7 +51,7 @@ def random_sample(population: Sequence[Any], k: int) -> list[Any]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> len(set(mx.test_utils.random_sample(range(10), 3)))
     3
     """
@@ -67,7 +67,7 @@ def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False)
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> rows, columns = mx.test_utils.rand_shape_2d(3, 4)
     >>> 1 <= rows <= 3, 1 <= columns <= 4
     (True, True)
@@ -80,7 +80,7 @@ def rand_shape_3d(dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_siz
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> len(mx.test_utils.rand_shape_3d(3, 4, 5))
     3
     """
@@ -92,7 +92,7 @@ def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) ->
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> len(mx.test_utils.rand_shape_nd(4, dim=5))
     4
     """
@@ -108,7 +108,7 @@ def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[Any
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x, y = mx.test_utils.rand_coord_2d(0, 3, 10, 13)
     >>> 0 <= int(x) < 3, 10 <= int(y) < 13
     (True, True)
@@ -133,7 +133,7 @@ def rand_ndarray(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.rand_ndarray((2, 3)).shape, mx.test_utils.rand_ndarray((2, 3), "csr", density=0.5).stype
     ((2, 3), 'csr')
     """
@@ -170,7 +170,7 @@ def rand_sparse_ndarray(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x, (values, rows) = mx.test_utils.rand_sparse_ndarray((3, 2), "row_sparse", rsp_indices=[0, 2])
     >>> x.stype, values.shape, rows.tolist()
     ('row_sparse', (2, 2), [0, 2])
@@ -270,7 +270,7 @@ def create_sparse_array(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.create_sparse_array((3, 2), "row_sparse", data_init=7, rsp_indices=[2, 0]).asnumpy()
     array([[7., 7.],
            [0., 0.],
@@ -304,7 +304,7 @@ def create_sparse_array_zd(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.create_sparse_array_zd((3, 2), "row_sparse", density=0.5).data.shape
     (0, 2)
     """
@@ -325,7 +325,7 @@ def assign_each(the_input: Any, function: Callable[[Any], Any] | None) -> np.nda
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.assign_each([1, 2, 3], lambda x: x * x).tolist()
     [1, 4, 9]
     """
@@ -338,7 +338,7 @@ def assign_each2(input1: Any, input2: Any, function: Callable[[Any, Any], Any] |
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.assign_each2([1, 2, 3], [3, 2, 1], max).tolist()
     [3, 2, 3]
     """
@@ -356,7 +356,7 @@ def create_vector(size: int, dtype: Any = np.int64) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.create_vector(3).asnumpy().tolist()
     [0, 1, 2]
     """
@@ -368,7 +368,7 @@ def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.create_2d_tensor(2, 3).asnumpy().tolist()
     [[0, 0, 0], [1, 1, 1]]
     """
@@ -380,7 +380,7 @@ def get_identity_mat(size: int) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.get_identity_mat(2).asnumpy()
     array([[1., 0.],
            [0., 1.]], dtype=float32)
@@ -393,7 +393,7 @@ def get_identity_mat_batch(size: int) -> NDArray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.get_identity_mat_batch(2).shape
     (2, 2, 2)
     """
@@ -405,7 +405,7 @@ def new_orthonormal_matrix_2d(n: int) -> np.ndarray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> q = mx.test_utils.new_orthonormal_matrix_2d(3)
     >>> np.allclose(q @ q.T, np.eye(3))
@@ -420,7 +420,7 @@ def new_sym_matrix_with_real_eigvals_2d(n: int) -> np.ndarray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> x = mx.test_utils.new_sym_matrix_with_real_eigvals_2d(3)
     >>> np.allclose(x, x.T)
@@ -435,7 +435,7 @@ def new_matrix_with_real_eigvals_2d(n: int) -> np.ndarray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> x = mx.test_utils.new_matrix_with_real_eigvals_2d(3)
     >>> np.allclose(np.linalg.eigvals(x).imag, 0)
@@ -459,7 +459,7 @@ def new_matrix_with_real_eigvals_nd(shape: Shape) -> np.ndarray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.new_matrix_with_real_eigvals_nd((2, 3, 3)).shape
     (2, 3, 3)
     """
@@ -471,7 +471,7 @@ def new_sym_matrix_with_real_eigvals_nd(shape: Shape) -> np.ndarray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.new_sym_matrix_with_real_eigvals_nd((2, 3, 3)).shape
     (2, 3, 3)
     """
@@ -483,7 +483,7 @@ def np_reduce(dat: np.ndarray, axis: Any, keepdims: bool, numpy_reduce_func: Cal
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> mx.test_utils.np_reduce(np.ones((2, 3, 4)), (0, 2), True, np.sum).tolist()
     [[[8.0], [8.0], [8.0]]]
@@ -502,7 +502,7 @@ def collapse_sum_like(a: np.ndarray, shape: Shape) -> np.ndarray:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> mx.test_utils.collapse_sum_like(np.ones((2, 3, 4)), (3, 1)).tolist()
     [[8.0], [8.0], [8.0]]

@@ -20,7 +20,7 @@ def gen_buckets_probs_with_ppf(ppf: Callable[[float], float], nbuckets: int) -> 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.gen_buckets_probs_with_ppf(lambda p: 10 * p, 2)  # of numbers from 0 to 10
     ([(0.0, 5.0), (5.0, 10.0)], [0.5, 0.5])
     """
@@ -35,7 +35,7 @@ def mean_check(generator: Generator, mu: float, sigma: float, nsamples: int = 10
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> numbers = np.random.default_rng(0)
     >>> mx.test_utils.mean_check(lambda count: numbers.normal(2, 3, count), mu=2, sigma=3, nsamples=1000)
@@ -52,7 +52,7 @@ def var_check(generator: Generator, sigma: float, nsamples: int = 1000000) -> bo
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> numbers = np.random.default_rng(0)
     >>> mx.test_utils.var_check(lambda count: numbers.normal(2, 3, count), sigma=3, nsamples=1000)
@@ -74,7 +74,7 @@ def chi_square_check(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> numbers = np.random.default_rng(1)
     >>> def tossed(count):
@@ -143,7 +143,7 @@ def verify_generator(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> numbers = np.random.default_rng(1)
     >>> def tossed(count):

@@ -22,7 +22,7 @@ def default_context() -> Context:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.default_context()
     cpu(0)
     """
@@ -34,7 +34,7 @@ def set_default_context(ctx: Context) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> before = mx.test_utils.default_context()
     >>> mx.test_utils.set_default_context(mx.cpu(1))
     >>> mx.nd.ones(2).context
@@ -49,7 +49,7 @@ def list_gpus() -> range:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> len(mx.test_utils.list_gpus()) == mx.num_gpus()
     True
     """
@@ -61,7 +61,7 @@ def is_cd_run() -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.test_utils.environment("CD_JOB", "1"):
     ...     mx.test_utils.is_cd_run()
     True
@@ -75,7 +75,7 @@ def is_aarch64_run() -> bool:
     Examples
     --------
     >>> import platform
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.is_aarch64_run() == (platform.machine() == "aarch64")
     True
     """
@@ -87,7 +87,7 @@ def has_tvm_ops() -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.has_tvm_ops()
     False
     """
@@ -99,7 +99,7 @@ def is_op_runnable() -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.is_op_runnable()
     True
     """
@@ -115,7 +115,7 @@ def environment(*args: Any) -> Iterator[None]:
     Examples
     --------
     >>> import os
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.test_utils.environment("OF_AN_EXAMPLE", "1"):
     ...     print(os.environ["OF_AN_EXAMPLE"])
     1
@@ -146,7 +146,7 @@ def discard_stderr() -> Iterator[None]:
     Examples
     --------
     >>> import sys
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> with mx.test_utils.discard_stderr():
     ...     print("nobody reads this", file=sys.stderr)
     """
@@ -173,7 +173,7 @@ def retry(n: int) -> Callable[[Callable[..., Any]], Callable[..., None]]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> tries = []
     >>> @mx.test_utils.retry(3)
     ... def test_something_random():
@@ -208,7 +208,7 @@ class DummyIter(DataIter):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> batches = mx.test_utils.DummyIter(mx.io.NDArrayIter(mx.nd.ones((4, 3)), batch_size=2))
     >>> [batches.next().data[0].shape for _ in range(3)]
     [(2, 3), (2, 3), (2, 3)]

@@ -27,7 +27,7 @@ def default_dtype() -> type:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.default_dtype().__name__
     'float32'
     """
@@ -39,7 +39,7 @@ def default_rtols() -> dict[np.dtype, float]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> mx.test_utils.default_rtols()[np.dtype("float32")]
     0.0001
@@ -52,7 +52,7 @@ def default_atols() -> dict[np.dtype, float]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> mx.test_utils.default_atols()[np.dtype("float32")]
     0.001
@@ -65,7 +65,7 @@ def default_numeric_eps() -> dict[np.dtype, float]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> mx.test_utils.default_numeric_eps()[np.dtype("float32")]
     0.001953125
@@ -78,7 +78,7 @@ def effective_dtype(dat: Any) -> np.dtype:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.effective_dtype(mx.nd.ones(2, dtype="float16"))
     dtype('float16')
     """
@@ -90,7 +90,7 @@ def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[Any, float]) ->
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x, usual = mx.nd.ones(2), mx.test_utils.default_rtols()
     >>> mx.test_utils.get_tolerance(x, 0.5, usual), mx.test_utils.get_tolerance(x, None, usual)
     (0.5, 0.0001)
@@ -106,7 +106,7 @@ def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, f
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.get_tols(mx.nd.ones(2, dtype="float16"), mx.nd.ones(2), None, None)
     (0.01, 0.1)
     """
@@ -122,7 +122,7 @@ def get_atol(atol: float | None = None, dtype: Any = _DOUBLE) -> float:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.get_atol(0.5), mx.test_utils.get_atol(dtype="float32")
     (0.5, 0.001)
     """
@@ -134,7 +134,7 @@ def get_rtol(rtol: float | None = None, dtype: Any = _DOUBLE) -> float:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.get_rtol(0.5), mx.test_utils.get_rtol(dtype="float32")
     (0.5, 0.0001)
     """
@@ -146,7 +146,7 @@ def get_etol(etol: float | None = None) -> float:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.get_etol(0.1), mx.test_utils.get_etol()
     (0.1, 0)
     """
@@ -165,7 +165,7 @@ def same(a: Any, b: Any) -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.same(mx.nd.ones(2), [1, 1]), mx.test_utils.same(mx.nd.ones(2), [1, 2])
     (True, False)
     """
@@ -184,7 +184,7 @@ def almost_equal(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> a, b = np.array([1.0, 2.0]), np.array([1.0, 2.1])
     >>> mx.test_utils.almost_equal(a, b), mx.test_utils.almost_equal(a, b, rtol=0.1)
@@ -205,7 +205,7 @@ def checkShapes(a: Any, b: Any) -> None:  # noqa: N802  MXNet's name
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> mx.test_utils.checkShapes(np.ones(2), mx.nd.ones(2))  # says nothing: they are equal
     """
@@ -220,7 +220,7 @@ def locationError(a: Any, b: Any, index: Any, names: tuple[str, ...], maxError: 
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> mx.test_utils.locationError(np.array([1.0, 2.0]), np.array([1.0, 3.0]), (1,), ("got", "want"))
     'Location of error: (1,), got=2.00000000, want=3.00000000'
@@ -289,7 +289,7 @@ def assert_almost_equal(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.assert_almost_equal(mx.nd.array([1, 2]), mx.nd.array([1, 2.00001]))
     >>> try:
     ...     mx.test_utils.assert_almost_equal(mx.nd.array(1), mx.nd.array(2))
@@ -312,7 +312,7 @@ def assert_allclose(a: Any, b: Any, rtol: Tolerance = 1e-07, atol: Tolerance = 0
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.assert_allclose(mx.nd.array([1, 2]), [1, 2.01], rtol=0.01)
     """
     assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
@@ -332,7 +332,7 @@ def assert_almost_equal_with_err(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.assert_almost_equal_with_err(mx.nd.array([1, 2, 3, 4]), mx.nd.array([1, 2, 3, 9]), etol=0.25)
     """
     allowed = get_etol(etol)
@@ -353,7 +353,7 @@ def assert_almost_equal_ignore_nan(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> import numpy as np
     >>> mx.test_utils.assert_almost_equal_ignore_nan(np.array([1, np.nan]), np.array([1, 5.0]))
     """
@@ -368,7 +368,7 @@ def compare_ndarray_tuple(t1: Any, t2: Any, rtol: Tolerance = None, atol: Tolera
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> one = mx.nd.ones(2)
     >>> mx.test_utils.compare_ndarray_tuple((one, (one, one)), (one, (one, one + 1e-6)))
     """
@@ -386,7 +386,7 @@ def same_array(array1: NDArray, array2: NDArray) -> bool:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> x = mx.nd.ones((2, 3))
     >>> mx.test_utils.same_array(x, x[:]), mx.test_utils.same_array(x, x.copy())
     (True, False)
@@ -402,7 +402,7 @@ def assert_exception(f: Callable[..., Any], exception_type: Any, *args: Any, **k
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.test_utils.assert_exception(int, ValueError, "a")  # says nothing: int("a") raises it
     """
     wanted = exception_type

@@ -61,7 +61,7 @@ def pages() -> dict[str, str]:
     for name, (title, modules) in PAGES.items():
         entries = [e for module in modules.split() for e in _of_module(f"mxnet.{module}", seen)]
         where = ", ".join(f"`{_short(f'mxnet.{m}')}`" for m in modules.split())
-        said = f"{where}, with `import hybrid as mx` or `from gluonnx import mx`."
+        said = f"{where}, with `from gluonnx import mx`."
         if name == "symbol":
             said += " The functions of operators are those of [mx.nd](ndarray.md), on symbols."
         for number, part in enumerate(_parts(entries)):

@@ -92,7 +92,7 @@ def init(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.contrib.amp.init("float16")
     >>> x = mx.nd.ones((2, 3))
     >>> mx.nd.FullyConnected(x, mx.nd.ones((4, 3)), num_hidden=4, no_bias=True).dtype
@@ -136,7 +136,7 @@ def init_trainer(optimizer_or_trainer: Any) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.contrib.amp.init()
     >>> net = mx.gluon.nn.Dense(1, in_units=2, use_bias=False)
     >>> net.initialize(mx.init.One())
@@ -176,7 +176,7 @@ def scale_loss(loss: Any, optimizer_or_trainer: Any) -> Iterator[Any]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.contrib.amp.init()
     >>> net = mx.gluon.nn.Dense(1, in_units=2, use_bias=False)
     >>> net.initialize(mx.init.One())
@@ -199,7 +199,7 @@ def unscale(optimizer_or_trainer: Any) -> None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.contrib.amp.init()
     >>> net = mx.gluon.nn.Dense(1, in_units=2, use_bias=False)
     >>> net.initialize(mx.init.One())
@@ -245,7 +245,7 @@ def convert_symbol(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="top")
     >>> half = mx.contrib.amp.convert_symbol(net, target_dtype="float16")
     >>> any(node.op.name == "amp_cast" for node in half.graph.nodes if not node.is_variable)
@@ -360,7 +360,7 @@ def convert_model(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, no_bias=True, name="top")
     >>> weights = {"top_weight": mx.nd.ones((2, 3))}
     >>> half, weights, states = mx.contrib.amp.convert_model(net, weights, {}, cast_optional_params=True)
@@ -411,7 +411,7 @@ def convert_hybrid_block(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Dense(2)
     >>> net.initialize()
     >>> net.hybridize()
@@ -497,7 +497,7 @@ def list_lp16_ops(target_dtype: Any) -> list[str]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> "Convolution" in mx.contrib.amp.list_lp16_ops("float16")
     True
     """
@@ -511,7 +511,7 @@ def list_fp32_ops(target_dtype: Any) -> list[str]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> "softmax" in mx.contrib.amp.list_fp32_ops("float16")
     True
     """
@@ -525,7 +525,7 @@ def list_lp16_fp32_ops(target_dtype: Any) -> list[str]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> "relu" in mx.contrib.amp.list_lp16_fp32_ops("float16")
     True
     """
@@ -539,7 +539,7 @@ def list_conditional_fp32_ops(target_dtype: Any) -> list[tuple[str, str, list[st
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.contrib.amp.list_conditional_fp32_ops("float16")[0]
     ('Activation', 'act_type', ['softrelu'])
     """
@@ -553,7 +553,7 @@ def list_widest_type_cast(target_dtype: Any) -> list[str]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> "broadcast_add" in mx.contrib.amp.list_widest_type_cast("float16")
     True
     """
@@ -567,7 +567,7 @@ def list_loss_output_functions(target_dtype: Any) -> list[str]:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> "SoftmaxOutput" in mx.contrib.amp.list_loss_output_functions("float16")
     True
     """
@@ -581,7 +581,7 @@ def list_lp16_use_fp32_params(target_dtype: Any) -> dict[str, list[str]] | None:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.contrib.amp.list_lp16_use_fp32_params("bfloat16")["BatchNorm"]
     ['', 'gamma', 'beta', 'moving_mean', 'moving_var']
     >>> mx.contrib.amp.list_lp16_use_fp32_params("float16") is None

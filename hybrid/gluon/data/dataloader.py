@@ -67,7 +67,7 @@ class DataLoader:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> dataset = mx.gluon.data.ArrayDataset(mx.nd.ones((10, 3)), mx.nd.zeros(10))
     >>> [data.shape for data, label in mx.gluon.data.DataLoader(dataset, batch_size=4)]
     [(4, 3), (4, 3), (2, 3)]

@@ -19,7 +19,7 @@ class Dataset:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Squares(mx.gluon.data.Dataset):
     ...     def __len__(self):
     ...         return 5
@@ -41,7 +41,7 @@ class Dataset:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> list(mx.gluon.data.SimpleDataset([1, 2, 3, 4]).filter(lambda x: x > 2))
         [3, 4]
         """
@@ -54,7 +54,7 @@ class Dataset:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> list(mx.gluon.data.SimpleDataset([1, 2, 3, 4, 5]).shard(num_shards=2, index=0))
         [1, 2, 3]
         """
@@ -73,7 +73,7 @@ class Dataset:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> list(mx.gluon.data.SimpleDataset([1, 2, 3]).take(2))
         [1, 2]
         """
@@ -88,7 +88,7 @@ class Dataset:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> data = mx.gluon.data.SimpleDataset([10, 20, 30])
         >>> list(data.sample(mx.gluon.data.SequentialSampler(2)))
         [10, 20]
@@ -102,7 +102,7 @@ class Dataset:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> list(mx.gluon.data.SimpleDataset([1, 2]).transform(lambda x: 10 * x))
         [10, 20]
         """
@@ -114,7 +114,7 @@ class Dataset:
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> data = mx.gluon.data.ArrayDataset([1, 2], ["a", "b"])
         >>> list(data.transform_first(lambda x: 10 * x))
         [(10, 'a'), (20, 'b')]
@@ -132,7 +132,7 @@ class SimpleDataset(Dataset):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> data = mx.gluon.data.SimpleDataset(["a", "b"])
     >>> len(data), data[1]
     (2, 'b')
@@ -234,7 +234,7 @@ class ArrayDataset(Dataset):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> data = mx.gluon.data.ArrayDataset(mx.nd.array([[1, 2], [3, 4]]), [0, 1])
     >>> x, label = data[1]
     >>> x.asnumpy(), label
@@ -273,7 +273,7 @@ class RecordFileDataset(Dataset):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> record = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
     >>> record.write_idx(0, b"first")
     >>> record.close()

@@ -15,7 +15,7 @@ class Sampler:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Backwards(mx.gluon.data.Sampler):
     ...     def __iter__(self):
     ...         return iter([2, 1, 0])
@@ -38,7 +38,7 @@ class SequentialSampler(Sampler):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> list(mx.gluon.data.SequentialSampler(3, start=2))
     [2, 3, 4]
     """
@@ -59,7 +59,7 @@ class RandomSampler(Sampler):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> sorted(map(int, mx.gluon.data.RandomSampler(4)))
     [0, 1, 2, 3]
     """
@@ -88,7 +88,7 @@ class FilterSampler(Sampler):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> list(mx.gluon.data.FilterSampler(lambda x: x > 10, [5, 20, 30]))
     [1, 2]
     """
@@ -110,7 +110,7 @@ class IntervalSampler(Sampler):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> list(mx.gluon.contrib.data.IntervalSampler(5, 2))
     [0, 2, 4, 1, 3]
     """
@@ -138,7 +138,7 @@ class BatchSampler(Sampler):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> sampler = mx.gluon.data.SequentialSampler(5)
     >>> list(mx.gluon.data.BatchSampler(sampler, 2, "keep"))
     [[0, 1], [2, 3], [4]]

@@ -18,7 +18,7 @@ class Activation(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.Activation("relu")
     >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
     array([0., 0., 2.], dtype=float32)
@@ -44,7 +44,7 @@ class LeakyReLU(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.LeakyReLU(0.1)
     >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
     array([-0.1,  0. ,  2. ], dtype=float32)
@@ -78,7 +78,7 @@ class PReLU(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.PReLU()
     >>> layer.initialize()
     >>> layer(mx.nd.array([[-1, 0, 2]])).asnumpy().round(3)
@@ -100,7 +100,7 @@ class ELU(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.ELU()
     >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
     array([-0.632,  0.   ,  2.   ], dtype=float32)
@@ -120,7 +120,7 @@ class SELU(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.SELU()
     >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
     array([-1.111,  0.   ,  2.101], dtype=float32)
@@ -139,7 +139,7 @@ class GELU(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.GELU()
     >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
     array([-0.159,  0.   ,  1.954], dtype=float32)
@@ -158,7 +158,7 @@ class Swish(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.Swish()
     >>> layer(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
     array([-0.269,  0.   ,  1.762], dtype=float32)

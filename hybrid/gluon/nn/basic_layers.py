@@ -66,7 +66,7 @@ class Sequential(_Container):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Sequential()
     >>> net.add(mx.gluon.nn.Dense(4), mx.gluon.nn.Dense(2))
     >>> net.initialize()
@@ -99,7 +99,7 @@ class HybridSequential(_Container, HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.HybridSequential()
     >>> net.add(mx.gluon.nn.Dense(4, activation="relu"), mx.gluon.nn.Dense(2))
     >>> net.initialize()
@@ -145,7 +145,7 @@ class Dense(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Dense(10)
     >>> net.initialize()
     >>> net(mx.nd.ones((2, 3, 4))).shape, net.weight.shape
@@ -194,7 +194,7 @@ class Dropout(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.Dropout(0.5)
     >>> x = mx.nd.ones(1000)
     >>> bool((layer(x) == x).min().asscalar())  # out of training
@@ -320,7 +320,7 @@ class BatchNorm(_BatchNorm):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.BatchNorm()
     >>> layer.initialize()
     >>> x = mx.nd.array([[1], [3]])
@@ -362,7 +362,7 @@ class BatchNormReLU(_BatchNorm):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.BatchNormReLU()
     >>> layer.initialize()
     >>> with mx.autograd.record():
@@ -417,7 +417,7 @@ class InstanceNorm(_Norm):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.InstanceNorm()
     >>> layer.initialize()
     >>> layer(mx.nd.array([[[1, 3], [10, 30]]])).asnumpy().round(2)
@@ -477,7 +477,7 @@ class LayerNorm(_Norm):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> norm = mx.gluon.nn.LayerNorm()
     >>> norm.initialize()
     >>> norm(mx.nd.random.uniform(shape=(2, 5))).shape
@@ -530,7 +530,7 @@ class GroupNorm(_Norm):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.GroupNorm(num_groups=2)
     >>> layer.initialize()
     >>> layer(mx.nd.array([[[1, 3], [10, 30]]])).asnumpy().round(2)
@@ -582,7 +582,7 @@ class Embedding(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> words = mx.gluon.nn.Embedding(100, 8)
     >>> words.initialize()
     >>> words(mx.nd.array([[3, 14], [15, 92]])).shape
@@ -624,7 +624,7 @@ class Flatten(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.Flatten()(mx.nd.ones((2, 3, 4))).shape
     (2, 12)
     """
@@ -655,7 +655,7 @@ class Lambda(Block):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.Lambda(lambda x: 2 * x)
     >>> layer(mx.nd.array([1, 2])).asnumpy()
     array([2., 4.], dtype=float32)
@@ -690,7 +690,7 @@ class HybridLambda(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.HybridLambda(lambda F, x: F.relu(2 * x))
     >>> layer(mx.nd.array([-1, 2])).asnumpy()
     array([0., 4.], dtype=float32)

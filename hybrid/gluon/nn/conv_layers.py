@@ -158,7 +158,7 @@ class Conv1D(_Conv):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.Conv1D(5, kernel_size=3, padding=1)
     >>> layer.initialize()
     >>> layer(mx.nd.ones((1, 3, 8))).shape, layer.weight.shape
@@ -223,7 +223,7 @@ class Conv2D(_Conv):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.Conv2D(8, kernel_size=3, padding=1, strides=2, activation="relu")
     >>> layer.initialize()
     >>> layer(mx.nd.ones((1, 3, 32, 32))).shape, layer.weight.shape
@@ -287,7 +287,7 @@ class Conv3D(_Conv):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.Conv3D(5, kernel_size=3, padding=1)
     >>> layer.initialize()
     >>> layer(mx.nd.ones((1, 3, 4, 4, 4))).shape, layer.weight.shape
@@ -355,7 +355,7 @@ class Conv1DTranspose(_Conv):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.Conv1DTranspose(5, kernel_size=2, strides=2)
     >>> layer.initialize()
     >>> layer(mx.nd.ones((1, 3, 8))).shape, layer.weight.shape
@@ -425,7 +425,7 @@ class Conv2DTranspose(_Conv):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.Conv2DTranspose(5, kernel_size=(2, 2), strides=(2, 2))
     >>> layer.initialize()
     >>> layer(mx.nd.ones((1, 3, 8, 8))).shape, layer.weight.shape
@@ -495,7 +495,7 @@ class Conv3DTranspose(_Conv):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.nn.Conv3DTranspose(5, kernel_size=(2, 2, 2), strides=(2, 2, 2))
     >>> layer.initialize()
     >>> layer(mx.nd.ones((1, 3, 4, 4, 4))).shape, layer.weight.shape
@@ -591,7 +591,7 @@ class MaxPool1D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.MaxPool1D()(mx.nd.array([[[1, 2, 3, 5]]])).asnumpy()
     array([[[2., 5.]]], dtype=float32)
     """
@@ -628,7 +628,7 @@ class MaxPool2D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.MaxPool2D(pool_size=2)(mx.nd.ones((1, 3, 8, 6))).shape
     (1, 3, 4, 3)"""
 
@@ -664,7 +664,7 @@ class MaxPool3D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.MaxPool3D()(mx.nd.arange(8).reshape((1, 1, 2, 2, 2))).asnumpy()
     array([[[[[7.]]]]], dtype=float32)
     """
@@ -704,7 +704,7 @@ class AvgPool1D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.AvgPool1D()(mx.nd.array([[[1, 2, 3, 5]]])).asnumpy()
     array([[[1.5, 4. ]]], dtype=float32)
     """
@@ -745,7 +745,7 @@ class AvgPool2D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.AvgPool2D()(mx.nd.arange(4).reshape((1, 1, 2, 2))).asnumpy()
     array([[[[1.5]]]], dtype=float32)
     """
@@ -786,7 +786,7 @@ class AvgPool3D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.AvgPool3D()(mx.nd.arange(8).reshape((1, 1, 2, 2, 2))).asnumpy()
     array([[[[[3.5]]]]], dtype=float32)
     """
@@ -811,7 +811,7 @@ class GlobalMaxPool1D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.GlobalMaxPool1D()(mx.nd.arange(4).reshape((1, 2, 2))).asnumpy().ravel()
     array([1., 3.], dtype=float32)
     """
@@ -826,7 +826,7 @@ class GlobalMaxPool2D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.GlobalMaxPool2D()(mx.nd.arange(8).reshape((1, 2, 2, 2))).asnumpy().ravel()
     array([3., 7.], dtype=float32)
     """
@@ -841,7 +841,7 @@ class GlobalMaxPool3D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.GlobalMaxPool3D()(mx.nd.arange(16).reshape((1, 2, 2, 2, 2))).asnumpy().ravel()
     array([ 7., 15.], dtype=float32)
     """
@@ -856,7 +856,7 @@ class GlobalAvgPool1D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.GlobalAvgPool1D()(mx.nd.arange(4).reshape((1, 2, 2))).asnumpy().ravel()
     array([0.5, 2.5], dtype=float32)
     """
@@ -871,7 +871,7 @@ class GlobalAvgPool2D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.GlobalAvgPool2D()(mx.nd.arange(8).reshape((1, 2, 2, 2))).asnumpy().ravel()
     array([1.5, 5.5], dtype=float32)
     """
@@ -886,7 +886,7 @@ class GlobalAvgPool3D(_Pooling):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.GlobalAvgPool3D()(mx.nd.arange(16).reshape((1, 2, 2, 2, 2))).asnumpy().ravel()
     array([ 3.5, 11.5], dtype=float32)
     """
@@ -904,7 +904,7 @@ class ReflectionPad2D(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.nn.ReflectionPad2D(1)(mx.nd.arange(4).reshape((1, 1, 2, 2))).asnumpy()[0, 0]
     array([[3., 2., 3., 2.],
            [1., 0., 1., 0.],

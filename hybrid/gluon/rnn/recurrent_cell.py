@@ -39,7 +39,7 @@ class RecurrentCell(Block):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.gluon.rnn.GRUCell(4)
     >>> cell.initialize()
     >>> states = cell.begin_state(batch_size=3)
@@ -59,7 +59,7 @@ class RecurrentCell(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.gluon.rnn.GRUCell(4)
         >>> cell.reset()
         """
@@ -73,7 +73,7 @@ class RecurrentCell(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.gluon.rnn.GRUCell(4)
         >>> cell.state_info(batch_size=3)[0]["shape"]
         (3, 4)
@@ -87,7 +87,7 @@ class RecurrentCell(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.gluon.rnn.LSTMCell(4)
         >>> [state.shape for state in cell.begin_state(batch_size=3)]
         [(3, 4), (3, 4)]
@@ -118,7 +118,7 @@ class RecurrentCell(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.gluon.rnn.GRUCell(4)
         >>> cell.initialize()
         >>> outputs, states = cell.unroll(5, mx.nd.ones((3, 5, 2)), layout="NTC", merge_outputs=True)
@@ -153,7 +153,7 @@ class RecurrentCell(Block):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> cell = mx.gluon.rnn.GRUCell(4)
         >>> cell.initialize()
         >>> cell.forward(mx.nd.ones((3, 2)), cell.begin_state(batch_size=3))[0].shape
@@ -168,7 +168,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Summing(mx.gluon.rnn.HybridRecurrentCell):
     ...     def state_info(self, batch_size=0):
     ...         return [{"shape": (batch_size, 1), "__layout__": "NC"}]

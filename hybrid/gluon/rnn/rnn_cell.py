@@ -105,7 +105,7 @@ class RNNCell(_GatedCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.gluon.rnn.RNNCell(4)
     >>> cell.initialize()
     >>> output, states = cell(mx.nd.ones((3, 2)), cell.begin_state(batch_size=3))
@@ -180,7 +180,7 @@ class LSTMCell(_GatedCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.gluon.rnn.LSTMCell(4)
     >>> cell.initialize()
     >>> output, states = cell(mx.nd.ones((3, 2)), cell.begin_state(batch_size=3))
@@ -262,7 +262,7 @@ class GRUCell(_GatedCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.gluon.rnn.GRUCell(4)
     >>> cell.initialize()
     >>> output, states = cell(mx.nd.ones((3, 2)), cell.begin_state(batch_size=3))
@@ -371,7 +371,7 @@ class SequentialRNNCell(_Stack):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.gluon.rnn.SequentialRNNCell()
     >>> cell.add(mx.gluon.rnn.LSTMCell(4))
     >>> cell.add(mx.gluon.rnn.GRUCell(2))
@@ -390,7 +390,7 @@ class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.gluon.rnn.HybridSequentialRNNCell()
     >>> cell.add(mx.gluon.rnn.LSTMCell(4))
     >>> cell.initialize()
@@ -419,7 +419,7 @@ class DropoutCell(HybridRecurrentCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.gluon.rnn.DropoutCell(0.5)
     >>> cell(mx.nd.ones((1, 3)), [])[0].asnumpy()  # out of training
     array([[1., 1., 1.]], dtype=float32)
@@ -476,7 +476,7 @@ class ModifierCell(HybridRecurrentCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> class Doubled(mx.gluon.rnn.ModifierCell):
     ...     def hybrid_forward(self, F, inputs, states):
     ...         output, states = self.base_cell(inputs, states)
@@ -535,7 +535,7 @@ class ZoneoutCell(ModifierCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.LSTMCell(4), zoneout_states=0.1)
     >>> cell.initialize()
     >>> states = cell.begin_state(func=mx.nd.zeros, batch_size=3)
@@ -591,7 +591,7 @@ class ResidualCell(ModifierCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.gluon.rnn.ResidualCell(mx.gluon.rnn.GRUCell(2))
     >>> cell.initialize(mx.init.Zero())
     >>> states = cell.begin_state(func=mx.nd.zeros, batch_size=1)
@@ -641,7 +641,7 @@ class BidirectionalCell(HybridRecurrentCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.gluon.rnn.BidirectionalCell(mx.gluon.rnn.LSTMCell(4), mx.gluon.rnn.LSTMCell(4))
     >>> cell.initialize()
     >>> outputs, states = cell.unroll(5, mx.nd.ones((3, 5, 2)), layout="NTC", merge_outputs=True)

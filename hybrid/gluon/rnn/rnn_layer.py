@@ -291,7 +291,7 @@ class RNN(_RNNLayer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.rnn.RNN(4, num_layers=2)
     >>> layer.initialize()
     >>> x = mx.nd.ones((5, 3, 2))  # 5 steps, 3 sequences, 2 numbers
@@ -369,7 +369,7 @@ class LSTM(_RNNLayer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.rnn.LSTM(hidden_size=16, num_layers=2)
     >>> layer.initialize()
     >>> states = layer.begin_state(batch_size=3)
@@ -408,7 +408,7 @@ class LSTM(_RNNLayer):
 
         Examples
         --------
-        >>> import hybrid as mx
+        >>> from gluonnx import mx
         >>> [state["shape"] for state in mx.gluon.rnn.LSTM(5, num_layers=2).state_info(batch_size=4)]
         [(2, 4, 5), (2, 4, 5)]
         """
@@ -451,7 +451,7 @@ class GRU(_RNNLayer):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.rnn.GRU(4, bidirectional=True, layout="NTC")
     >>> layer.initialize()
     >>> layer(mx.nd.ones((3, 5, 2))).shape

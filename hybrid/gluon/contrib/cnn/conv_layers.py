@@ -26,7 +26,7 @@ class DeformableConvolution(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cnn = mx.gluon.contrib.cnn
     >>> layer = cnn.DeformableConvolution(4, kernel_size=(3, 3), padding=(1, 1))
     >>> layer.initialize()
@@ -152,7 +152,7 @@ class ModulatedDeformableConvolution(DeformableConvolution):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cnn = mx.gluon.contrib.cnn
     >>> layer = cnn.ModulatedDeformableConvolution(4, kernel_size=(3, 3), padding=(1, 1))
     >>> layer.initialize()

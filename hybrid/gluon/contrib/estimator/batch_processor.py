@@ -15,7 +15,7 @@ class BatchProcessor:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Dense(1, use_bias=False, in_units=1)
     >>> net.initialize("ones")
     >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd")

@@ -46,7 +46,7 @@ class Estimator:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Dense(2)
     >>> net.initialize()
     >>> data = mx.gluon.data.ArrayDataset(mx.nd.ones((8, 3)), mx.nd.zeros(8))

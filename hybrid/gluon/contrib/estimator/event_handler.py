@@ -126,7 +126,7 @@ class BatchBegin(EventHandler):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> from hybrid.gluon.contrib import estimator
     >>> class Told(estimator.BatchBegin):
     ...     def batch_begin(self, estimator, *args, batch, **kwargs):
@@ -144,7 +144,7 @@ class BatchEnd(EventHandler):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> from hybrid.gluon.contrib import estimator
     >>> class WhileFinite(estimator.BatchEnd):
     ...     def batch_end(self, estimator, *args, loss, **kwargs):
@@ -196,7 +196,7 @@ class GradientUpdateHandler(BatchEnd):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Dense(1, use_bias=False, in_units=1)
     >>> net.initialize("ones")
     >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
@@ -222,7 +222,7 @@ class MetricHandler(EpochBegin, BatchEnd):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> accuracy = mx.metric.Accuracy()
     >>> handler = mx.gluon.contrib.estimator.MetricHandler([accuracy])
     >>> handler.epoch_begin(None)
@@ -301,7 +301,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.nn.Dense(1, use_bias=False, in_units=1)
     >>> net.initialize("ones")
     >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
@@ -411,7 +411,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> from pathlib import Path
     >>> net = mx.gluon.nn.Dense(1, in_units=1)
     >>> net.initialize()
@@ -600,7 +600,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> loss = mx.metric.Loss()
     >>> handler = mx.gluon.contrib.estimator.EarlyStoppingHandler(loss, patience=1, mode="min")
     >>> handler.train_begin(None)

@@ -26,7 +26,7 @@ class Concurrent(Sequential):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.contrib.nn.Concurrent(axis=1)
     >>> net.add(mx.gluon.nn.Dense(2), mx.gluon.nn.Dense(3))
     >>> net.initialize()
@@ -48,7 +48,7 @@ class HybridConcurrent(HybridSequential):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.contrib.nn.HybridConcurrent(axis=1)
     >>> net.add(mx.gluon.nn.Dense(2), mx.gluon.nn.Dense(3))
     >>> net.initialize()
@@ -70,7 +70,7 @@ class Identity(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.contrib.nn.Identity()(mx.nd.array([1, 2])).asnumpy()
     array([1., 2.], dtype=float32)
     """
@@ -90,7 +90,7 @@ class SparseEmbedding(Block):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.contrib.nn.SparseEmbedding(10, 4)
     >>> layer.initialize()
     >>> trainer = mx.gluon.Trainer(layer.collect_params(), "sgd")
@@ -131,7 +131,7 @@ class SyncBatchNorm(BatchNorm):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> layer = mx.gluon.contrib.nn.SyncBatchNorm(num_devices=1)
     >>> layer.initialize()
     >>> layer(mx.nd.ones((2, 3, 4, 4))).shape
@@ -193,7 +193,7 @@ class PixelShuffle1D(_PixelShuffle):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.contrib.nn.PixelShuffle1D(2)(mx.nd.ones((1, 6, 4))).shape
     (1, 3, 8)
     """
@@ -210,7 +210,7 @@ class PixelShuffle2D(_PixelShuffle):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.contrib.nn.PixelShuffle2D(2)(mx.nd.ones((1, 12, 4, 4))).shape
     (1, 3, 8, 8)
     """
@@ -230,7 +230,7 @@ class PixelShuffle3D(_PixelShuffle):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.contrib.nn.PixelShuffle3D(2)(mx.nd.ones((1, 24, 4, 4, 4))).shape
     (1, 3, 8, 8, 8)
     """

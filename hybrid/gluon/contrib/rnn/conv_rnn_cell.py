@@ -253,7 +253,7 @@ class Conv1DRNNCell(_ConvRNNCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
     >>> cell = mx.gluon.contrib.rnn.Conv1DRNNCell((2, 8), 4, **kernels)
     >>> cell.initialize()
@@ -271,7 +271,7 @@ class Conv2DRNNCell(_ConvRNNCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
     >>> cell = mx.gluon.contrib.rnn.Conv2DRNNCell((2, 8, 8), 4, **kernels)
     >>> cell.initialize()
@@ -289,7 +289,7 @@ class Conv3DRNNCell(_ConvRNNCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
     >>> cell = mx.gluon.contrib.rnn.Conv3DRNNCell((2, 8, 8, 8), 4, **kernels)
     >>> cell.initialize()
@@ -307,7 +307,7 @@ class Conv1DLSTMCell(_ConvLSTMCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
     >>> cell = mx.gluon.contrib.rnn.Conv1DLSTMCell((2, 8), 4, **kernels)
     >>> cell.initialize()
@@ -325,7 +325,7 @@ class Conv2DLSTMCell(_ConvLSTMCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
     >>> cell = mx.gluon.contrib.rnn.Conv2DLSTMCell((2, 8, 8), 4, **kernels)
     >>> cell.initialize()
@@ -343,7 +343,7 @@ class Conv3DLSTMCell(_ConvLSTMCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
     >>> cell = mx.gluon.contrib.rnn.Conv3DLSTMCell((2, 8, 8, 8), 4, **kernels)
     >>> cell.initialize()
@@ -361,7 +361,7 @@ class Conv1DGRUCell(_ConvGRUCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
     >>> cell = mx.gluon.contrib.rnn.Conv1DGRUCell((2, 8), 4, **kernels)
     >>> cell.initialize()
@@ -379,7 +379,7 @@ class Conv2DGRUCell(_ConvGRUCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
     >>> cell = mx.gluon.contrib.rnn.Conv2DGRUCell((2, 8, 8), 4, **kernels)
     >>> cell.initialize()
@@ -397,7 +397,7 @@ class Conv3DGRUCell(_ConvGRUCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> kernels = dict(i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
     >>> cell = mx.gluon.contrib.rnn.Conv3DGRUCell((2, 8, 8, 8), 4, **kernels)
     >>> cell.initialize()

@@ -18,7 +18,7 @@ class VariationalDropoutCell(ModifierCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> inner = mx.gluon.rnn.GRUCell(4)
     >>> cell = mx.gluon.contrib.rnn.VariationalDropoutCell(inner, drop_inputs=0.5)
     >>> cell.initialize()
@@ -113,7 +113,7 @@ class LSTMPCell(HybridRecurrentCell):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> cell = mx.gluon.contrib.rnn.LSTMPCell(4, projection_size=2)
     >>> cell.initialize()
     >>> output, states = cell(mx.nd.ones((1, 3)), cell.begin_state(batch_size=1))

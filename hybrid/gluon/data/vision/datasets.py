@@ -55,7 +55,7 @@ class MNIST(_InMemory):
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> Path("digits").mkdir()
     >>> sizes = [0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28]  # two images, in place of the real files
     >>> _ = Path("digits/t10k-images-idx3-ubyte").write_bytes(bytes([0, 0, 8, 3, *sizes]) + bytes(2 * 28 * 28))
@@ -104,7 +104,7 @@ class FashionMNIST(MNIST):
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> Path("clothes").mkdir()
     >>> sizes = [0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28]  # two images, in place of the real files
     >>> _ = Path("clothes/train-images-idx3-ubyte").write_bytes(bytes([0, 0, 8, 3, *sizes]) + bytes(2 * 28 * 28))
@@ -141,7 +141,7 @@ class CIFAR10(_InMemory):
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> Path("photographs").mkdir()  # of two, in place of the real file
     >>> _ = Path("photographs/test_batch.bin").write_bytes(bytes([6, *[0] * 3072]) + bytes([9, *[255] * 3072]))
     >>> photographs = mx.gluon.data.vision.CIFAR10("photographs", train=False)
@@ -201,7 +201,7 @@ class CIFAR100(CIFAR10):
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> Path("photographs").mkdir()  # of one, in place of the real file
     >>> _ = Path("photographs/train.bin").write_bytes(bytes([4, 72, *[0] * 3072]))
     >>> for fine in (False, True):
@@ -235,7 +235,7 @@ class ImageRecordDataset(RecordFileDataset):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> record = mx.recordio.MXIndexedRecordIO("data.idx", "data.rec", "w")
     >>> image = mx.nd.zeros((8, 8, 3), dtype="uint8").asnumpy()
     >>> header = mx.recordio.IRHeader(0, 7, 0, 0)
@@ -267,7 +267,7 @@ class ImageFolderDataset(Dataset):
     Examples
     --------
     >>> from pathlib import Path
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> from PIL import Image
     >>> for name in ("cat", "dog"):
     ...     Path("pets", name).mkdir(parents=True)

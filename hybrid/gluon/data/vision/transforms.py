@@ -40,7 +40,7 @@ class Compose(Sequential):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> T = mx.gluon.data.vision.transforms
     >>> transform = T.Compose([T.Resize(4), T.ToTensor(), T.Normalize(0.5, 0.25)])
     >>> transform(mx.nd.zeros((8, 8, 3), dtype="uint8"))[:, 0, 0].asnumpy()
@@ -68,7 +68,7 @@ class Cast(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
     >>> mx.gluon.data.vision.transforms.Cast("float32")(image).dtype.__name__
     'float32'
@@ -87,7 +87,7 @@ class ToTensor(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
     >>> mx.gluon.data.vision.transforms.ToTensor()(image).shape
     (3, 4, 2)
@@ -105,7 +105,7 @@ class Normalize(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> normalize = mx.gluon.data.vision.transforms.Normalize(mean=0.5, std=[0.5, 0.25, 1])
     >>> normalize(mx.nd.ones((3, 2, 2)))[:, 0, 0].asnumpy()
     array([1. , 2. , 0.5], dtype=float32)
@@ -129,7 +129,7 @@ class Rotate(Block):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> rotate = mx.gluon.data.vision.transforms.Rotate(90)
     >>> rotate(mx.nd.arange(4).reshape((1, 2, 2)))[0].asnumpy().round()
     array([[1., 3.],
@@ -153,7 +153,7 @@ class RandomRotation(Block):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.data.vision.transforms.RandomRotation((-10, 10))(mx.nd.ones((3, 8, 8))).shape
     (3, 8, 8)
     """
@@ -188,7 +188,7 @@ class RandomResizedCrop(Block):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
     >>> mx.gluon.data.vision.transforms.RandomResizedCrop((3, 5))(image).shape
     (5, 3, 3)
@@ -210,7 +210,7 @@ class CropResize(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
     >>> mx.gluon.data.vision.transforms.CropResize(0, 1, 2, 3)(image).shape
     (3, 2, 3)
@@ -232,7 +232,7 @@ class CenterCrop(Block):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
     >>> mx.gluon.data.vision.transforms.CenterCrop((2, 3))(image).shape
     (3, 2, 3)
@@ -252,7 +252,7 @@ class Resize(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
     >>> mx.gluon.data.vision.transforms.Resize((3, 5))(image).shape
     (5, 3, 3)
@@ -271,7 +271,7 @@ class RandomFlipLeftRight(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
     >>> mx.gluon.data.vision.transforms.RandomFlipLeftRight()(image).shape
     (4, 2, 3)
@@ -289,7 +289,7 @@ class RandomFlipTopBottom(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> image = mx.nd.arange(24).reshape((4, 2, 3)).astype("uint8")  # (H, W, C)
     >>> mx.gluon.data.vision.transforms.RandomFlipTopBottom()(image).shape
     (4, 2, 3)
@@ -315,7 +315,7 @@ class RandomBrightness(_RandomFactor):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.data.vision.transforms.RandomBrightness(0.1)(mx.nd.ones((4, 2, 3))).shape
     (4, 2, 3)
     """
@@ -332,7 +332,7 @@ class RandomContrast(_RandomFactor):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.data.vision.transforms.RandomContrast(0.1)(mx.nd.ones((4, 2, 3))).shape
     (4, 2, 3)
     """
@@ -349,7 +349,7 @@ class RandomSaturation(_RandomFactor):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.data.vision.transforms.RandomSaturation(0.1)(mx.nd.ones((4, 2, 3))).shape
     (4, 2, 3)
     """
@@ -366,7 +366,7 @@ class RandomHue(_RandomFactor):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.data.vision.transforms.RandomHue(0.1)(mx.nd.ones((4, 2, 3))).shape
     (4, 2, 3)
     """
@@ -383,7 +383,7 @@ class RandomColorJitter(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> jitter = mx.gluon.data.vision.transforms.RandomColorJitter(brightness=0.1, hue=0.1)
     >>> jitter(mx.nd.ones((4, 2, 3))).shape
     (4, 2, 3)
@@ -402,7 +402,7 @@ class RandomLighting(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> mx.gluon.data.vision.transforms.RandomLighting(0.1)(mx.nd.ones((4, 2, 3))).shape
     (4, 2, 3)
     """
@@ -420,7 +420,7 @@ class RandomApply(Sequential):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> T = mx.gluon.data.vision.transforms
     >>> transform = T.RandomApply(T.Cast("float32"), p=1.0)
     >>> transform(mx.nd.ones((2, 2, 3), dtype="uint8")).dtype.__name__

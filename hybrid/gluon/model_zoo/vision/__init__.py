@@ -144,7 +144,7 @@ def get_model(name: str, **kwargs: Any) -> Any:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.get_model("squeezenet1.1", classes=10)
     >>> net.initialize()
     >>> net(mx.nd.zeros((1, 3, 224, 224))).shape

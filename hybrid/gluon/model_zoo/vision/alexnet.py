@@ -19,7 +19,7 @@ class AlexNet(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.AlexNet(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -57,7 +57,7 @@ def alexnet(pretrained: bool = False, ctx: Any = _CPU, root: str = ROOT, **kwarg
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.alexnet(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]

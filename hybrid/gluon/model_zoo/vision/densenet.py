@@ -50,7 +50,7 @@ class DenseNet(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.DenseNet(16, growth_rate=8, block_config=[2, 2, 2, 2], classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -112,7 +112,7 @@ def densenet121(**kwargs: Any) -> DenseNet:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.densenet121(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -125,7 +125,7 @@ def densenet161(**kwargs: Any) -> DenseNet:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.densenet161(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -138,7 +138,7 @@ def densenet169(**kwargs: Any) -> DenseNet:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.densenet169(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -151,7 +151,7 @@ def densenet201(**kwargs: Any) -> DenseNet:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.densenet201(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]

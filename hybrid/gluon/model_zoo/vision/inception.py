@@ -110,7 +110,7 @@ class Inception3(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.Inception3(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 299, 299))[1]
     [(1, 10)]
@@ -154,7 +154,7 @@ def inception_v3(pretrained: bool = False, ctx: Any = _CPU, root: str = ROOT, **
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.inception_v3(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 299, 299))[1]
     [(1, 10)]

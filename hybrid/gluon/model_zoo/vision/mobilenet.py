@@ -93,7 +93,7 @@ class MobileNet(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.MobileNet(0.25, classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -123,7 +123,7 @@ class MobileNetV2(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.MobileNetV2(0.25, classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -166,7 +166,7 @@ def get_mobilenet(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.get_mobilenet(0.3, classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -184,7 +184,7 @@ def get_mobilenet_v2(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.get_mobilenet_v2(0.3, classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -200,7 +200,7 @@ def mobilenet1_0(**kwargs: Any) -> MobileNet:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.mobilenet1_0(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -213,7 +213,7 @@ def mobilenet_v2_1_0(**kwargs: Any) -> MobileNetV2:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.mobilenet_v2_1_0(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -226,7 +226,7 @@ def mobilenet0_75(**kwargs: Any) -> MobileNet:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.mobilenet0_75(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -239,7 +239,7 @@ def mobilenet_v2_0_75(**kwargs: Any) -> MobileNetV2:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.mobilenet_v2_0_75(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -252,7 +252,7 @@ def mobilenet0_5(**kwargs: Any) -> MobileNet:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.mobilenet0_5(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -265,7 +265,7 @@ def mobilenet_v2_0_5(**kwargs: Any) -> MobileNetV2:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.mobilenet_v2_0_5(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -278,7 +278,7 @@ def mobilenet0_25(**kwargs: Any) -> MobileNet:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.mobilenet0_25(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -291,7 +291,7 @@ def mobilenet_v2_0_25(**kwargs: Any) -> MobileNetV2:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.mobilenet_v2_0_25(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]

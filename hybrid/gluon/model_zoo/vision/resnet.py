@@ -55,7 +55,7 @@ class BasicBlockV1(_BlockV1):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> block = mx.gluon.model_zoo.vision.BasicBlockV1(16, stride=2, downsample=True, in_channels=8)
     >>> block.initialize()
     >>> block(mx.nd.ones((1, 8, 6, 6))).shape
@@ -85,7 +85,7 @@ class BottleneckV1(_BlockV1):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> block = mx.gluon.model_zoo.vision.BottleneckV1(16, stride=2, downsample=True, in_channels=8)
     >>> block.initialize()
     >>> block(mx.nd.ones((1, 8, 6, 6))).shape
@@ -118,7 +118,7 @@ class BasicBlockV2(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> block = mx.gluon.model_zoo.vision.BasicBlockV2(16, stride=2, downsample=True, in_channels=8)
     >>> block.initialize()
     >>> block(mx.nd.ones((1, 8, 6, 6))).shape
@@ -146,7 +146,7 @@ class BottleneckV2(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> block = mx.gluon.model_zoo.vision.BottleneckV2(16, stride=2, downsample=True, in_channels=8)
     >>> block.initialize()
     >>> block(mx.nd.ones((1, 8, 6, 6))).shape
@@ -220,7 +220,7 @@ class ResNetV1(_ResNet):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> vision = mx.gluon.model_zoo.vision
     >>> net = vision.ResNetV1(vision.BasicBlockV1, [1, 1], [8, 8, 16], classes=10, thumbnail=True)
     >>> net.initialize()
@@ -252,7 +252,7 @@ class ResNetV2(_ResNet):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> vision = mx.gluon.model_zoo.vision
     >>> net = vision.ResNetV2(vision.BasicBlockV2, [1, 1], [8, 8, 16], classes=10, thumbnail=True)
     >>> net.initialize()
@@ -305,7 +305,7 @@ def get_resnet(
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.get_resnet(2, 18, classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -326,7 +326,7 @@ def resnet18_v1(**kwargs: Any) -> ResNetV1:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.resnet18_v1(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -339,7 +339,7 @@ def resnet34_v1(**kwargs: Any) -> ResNetV1:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.resnet34_v1(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -352,7 +352,7 @@ def resnet50_v1(**kwargs: Any) -> ResNetV1:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.resnet50_v1(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -365,7 +365,7 @@ def resnet101_v1(**kwargs: Any) -> ResNetV1:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.resnet101_v1(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -378,7 +378,7 @@ def resnet152_v1(**kwargs: Any) -> ResNetV1:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.resnet152_v1(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -391,7 +391,7 @@ def resnet18_v2(**kwargs: Any) -> ResNetV2:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.resnet18_v2(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -404,7 +404,7 @@ def resnet34_v2(**kwargs: Any) -> ResNetV2:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.resnet34_v2(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -417,7 +417,7 @@ def resnet50_v2(**kwargs: Any) -> ResNetV2:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.resnet50_v2(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -430,7 +430,7 @@ def resnet101_v2(**kwargs: Any) -> ResNetV2:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.resnet101_v2(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -443,7 +443,7 @@ def resnet152_v2(**kwargs: Any) -> ResNetV2:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.resnet152_v2(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]

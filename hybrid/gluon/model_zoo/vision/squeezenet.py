@@ -45,7 +45,7 @@ class SqueezeNet(HybridBlock):
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.SqueezeNet("1.1", classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -87,7 +87,7 @@ def squeezenet1_0(**kwargs: Any) -> SqueezeNet:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.squeezenet1_0(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
@@ -100,7 +100,7 @@ def squeezenet1_1(**kwargs: Any) -> SqueezeNet:
 
     Examples
     --------
-    >>> import hybrid as mx
+    >>> from gluonnx import mx
     >>> net = mx.gluon.model_zoo.vision.squeezenet1_1(classes=10)
     >>> net(mx.sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
     [(1, 10)]
