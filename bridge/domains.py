@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -146,7 +147,9 @@ COMPARED = ("_equal_scalar", "_not_equal_scalar", "_greater_scalar")
 
 def intersect(a: Domain, b: Domain) -> Domain:
     """The intersection of two domains."""
-    return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)
+    columns = zip(a.columns or [a] * len(b.columns), b.columns or [b] * len(a.columns))
+    low, high, integer = max(a.low, b.low), min(a.high, b.high), a.integer or b.integer
+    return Domain(low, high, integer, tuple(itertools.starmap(intersect, columns)))
 
 
 def within_dtype(domain: Domain, dtype: np.dtype) -> Domain:
@@ -154,4 +157,5 @@ def within_dtype(domain: Domain, dtype: np.dtype) -> Domain:
     if dtype.kind not in "iu":
         return domain
     least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-    return Domain(max(math.ceil(domain.low), least), min(math.floor(domain.high), most), integer=True)
+    columns = tuple(within_dtype(column, dtype) for column in domain.columns)
+    return Domain(max(math.ceil(domain.low), least), min(math.floor(domain.high), most), True, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
@@ -100,6 +101,8 @@ class _Draw(Numbers):
             domain = known.expected
         if domain is not None:
             domain = within_dtype(domain, self.dtype)
+            if domain.columns and self.shape[-1:] == (len(domain.columns),):
+                return self._by_column(domain.columns)
             if domain.high < domain.low:
                 raise BadInput(f"input {self.name}: there is no number that the model could take; give another shape")
             accepted = domain if asked is not None or known.accepted is None else known.accepted
@@ -115,6 +118,14 @@ class _Draw(Numbers):
         return self._integers() if self.dtype.kind in "iu" else self.normal()
 
     # -- numbers of a domain ----------------------------------------------------------------------------------------
+
+    def _by_column(self, columns: Sequence[Domain]) -> tuple[np.ndarray, str]:
+        """For each place along the last axis, numbers of its own domain."""
+        one = copy.copy(self)
+        one.shape = self.shape[:-1]
+        drawn = [one.of(Taken(column), None, None, None) for column in columns]
+        words = dict.fromkeys(how for _, how in drawn)
+        return np.stack([values for values, _ in drawn], -1), f"by column {', '.join(words)}"
 
     def _whole(
         self, domain: Domain, accepted: Domain, rows: int, seen: dict[str, Seen] | None

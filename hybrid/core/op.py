@@ -100,6 +100,9 @@ class Domain(NamedTuple):
     low: float
     high: float
     integer: bool = False
+    columns: tuple[Domain, ...] = ()
+    """Domains of the places along the last axis where these differ (a region: an index, then corners); low and high are of
+    arrays that have the numbers in another order."""
 
 
 class Memo(dict[Any, Any]):

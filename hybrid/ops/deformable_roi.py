@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.attrs import Count, Counts, Size
-from ..core.op import WHOLE, Op, op
+from ..core.op import WHOLE, Domain, Op, op
 from ..core.shapes import UNKNOWN, merge
 from .adjoint import scatter_sum
 from .backward import Once
 from .common import part_of, want_rank, want_some, widen
-from .roi import MOST_SAMPLES, Regions, to_whole
+from .roi import MOST_SAMPLES, Regions, indexed, placed, to_whole
 
 
 class Place(NamedTuple):
@@ -274,7 +274,15 @@ class RROIAlign(Op):
         want_rank(self, rois, 2, what="rois")
         return (rois[0], data[1], *self.pooled_size)
 
-    domain, images = Regions.domain, Regions.images
+    images = Regions.images
+
+    def domain(self, name, shapes):
+        if name != "rois":
+            return None
+        found = placed(shapes[0], self.spatial_scale)
+        sides = tuple(Domain(low.high / 3, high.high / 2) for low, high in zip(found[:2], found[2:]))
+        turned = (*(Domain(low.high, high.low) for low, high in zip(found[:2], found[2:])), *sides, Domain(-180, 180))
+        return indexed(shapes[0], turned if found else ())
 
     def samples(self, sides: np.ndarray) -> list[int]:
         """Number of points that the cells of a region of that (height, width) have along each axis."""

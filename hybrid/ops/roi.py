@@ -7,12 +7,30 @@ import numpy as np
 
 from ..core.attrs import Count, Counts, Size
 from ..core.op import WHOLE, Domain, Op, op
-from ..core.shapes import UNKNOWN, merge
+from ..core.shapes import UNKNOWN, MaybeShape, merge
 from .backward import Once
 from .common import narrow, part_of, want_rank, want_some, widen
 
 MOST_SAMPLES = 1 << 16
 """Pixels of a cell beyond which a region is none of any image."""
+
+
+def placed(data: MaybeShape, scale: float) -> tuple[Domain, ...]:
+    """Domains of the corners x1, y1, x2, y2 of regions within a map of that shape (N, C, H, W), the first before the middle and
+    the second behind it; none where the sizes are not known. scale: pixels of the map for one of the image."""
+    if data is None or any(size is UNKNOWN for size in data[2:]):
+        return ()
+    width, height = (size / (scale or 1) for size in (data[3], data[2]))
+    pixel = 1 / (scale or 1)
+    first = Domain(0, width * 3 / 8), Domain(0, height * 3 / 8)
+    return *first, *(Domain(size / 2, max(size / 2, size - pixel)) for size in (width, height))
+
+
+def indexed(data: MaybeShape, places: tuple[Domain, ...]) -> Domain | None:
+    """The domain of regions that say their image, then their place; in another order 0 is an image, and a place in it."""
+    if data is None or data[0] is UNKNOWN or not places:
+        return None
+    return Domain(0, 0, True, (Domain(0, max(data[0] - 1, 0), integer=True), *places))
 
 
 class Regions(Op):
@@ -51,8 +69,7 @@ class Regions(Op):
         return found
 
     def domain(self, name, shapes):
-        # whatever the scale, index 0 is an image, and a region of the whole image is a region
-        return Domain(0, 0, integer=True) if name == "rois" else None
+        return indexed(shapes[0], placed(shapes[0], self.spatial_scale)) if name == "rois" else None
 
 
 class _OfRegions(Once, Regions):

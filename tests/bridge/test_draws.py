@@ -20,7 +20,7 @@ from bridge.draws import KINDS, Seen, Way, draw
 from bridge.engines import NativeEngine
 from bridge.judge import _counts
 from bridge.models import Model
-from hybrid.core.op import Domain, Spec
+from hybrid.core.op import REGISTRY, Domain, Spec
 
 RNG = np.random.default_rng(0)
 ROWS = 30
@@ -36,12 +36,19 @@ TABLE = {"table": RNG.normal(size=(ROWS, 4)).astype("f")}
 IDS = S.Embedding(S.var("ids"), S.var("table"), input_dim=ROWS, output_dim=4, name="rows")
 MASKED = S.SequenceMask(S.var("x"), S.var("lengths"), use_sequence_length=True, axis=1, name="masked")
 
+POOLED = S.ROIPooling(S.var("x"), S.var("rois"), pooled_size=(2, 3), spatial_scale=0.5, name="pooled")
+ALIGNED = S.contrib.ROIAlign(
+    S.var("x"), S.var("rois"), pooled_size=(2, 2), spatial_scale=0.5, aligned=True, name="aligned"
+)
+
 NETS: dict[str, tuple[Any, dict[str, np.ndarray], dict[str, Any]]] = {
     "dense": (dense(S.var("x")), FC, {"x": (9, 4)}),
     "pixels": (dense((S.var("x") - 127.5) / 128), FC, {"x": (2, 4)}),
     "ids": (dense(IDS), FC | TABLE, {"ids": (2, 5)}),
     "lengths": (dense(MASKED), FC, {"x": (2, 40, 4), "lengths": (2,)}),
     "one": (dense(S.var("x")), FC, {"x": (1, 4)}),
+    "pooled": (POOLED, {}, {"x": (2, 3, 9, 7), "rois": (6, 5)}),
+    "aligned": (ALIGNED, {}, {"x": (2, 3, 9, 7), "rois": (6, 5)}),
 }
 
 
@@ -98,6 +105,24 @@ def never_short(model: onnx.ModelProto) -> None:
     before(model, "lengths", helper.make_node("Max", ["lengths", constant(model, "least", np.float32(2))], ["changed"]))
 
 
+def attribute(node_type: str, name: str, value: Any) -> Callable[[onnx.ModelProto], None]:
+    def plant(model: onnx.ModelProto) -> None:
+        [node] = (n for n in model.graph.node if n.op_type == node_type)
+        [had] = (a for a in node.attribute if a.name == name)
+        had.CopyFrom(helper.make_attribute(name, value))
+
+    return plant
+
+
+def first_image(model: onnx.ModelProto) -> None:
+    """All regions are of the first image."""
+    model.graph.node.insert(
+        0, helper.make_node("Mul", ["rois", constant(model, "mask", np.float32([0, 1, 1, 1, 1]))], ["r"])
+    )
+    for node in [*model.graph.node][1:]:
+        node.input[:] = ["r" if n == "rois" else n for n in node.input]
+
+
 FAULTS: dict[str, tuple[str, Callable[[onnx.ModelProto], None], str]] = {
     "a clip at 20": ("dense", clip, "wide"),
     "large numbers": ("pixels", clip, "expected"),
@@ -106,6 +131,13 @@ FAULTS: dict[str, tuple[str, Callable[[onnx.ModelProto], None], str]] = {
     "a batch of 2": ("one", batch_of_two, "another size"),
     "negative numbers": ("pixels", no_negatives, "wide"),
     "short sequences": ("lengths", never_short, "edges"),
+    "another scale of regions": ("pooled", attribute("MaxRoiPool", "spatial_scale", 0.25), "expected"),
+    "regions of one image": ("pooled", first_image, "expected"),
+    "centres of pixels": (
+        "aligned",
+        attribute("RoiAlign", "coordinate_transformation_mode", "output_half_pixel"),
+        "expected",
+    ),
 }
 
 
@@ -204,6 +236,28 @@ def test_how_wide_draws_are() -> None:
     assert bytes_of.min() < 5 and bytes_of.max() > 250
     seeds = [draw(specs, {}, s, way=Way(k))["x"].tolist() for s in (0, 1) for k in KINDS]
     assert all(a != b for i, a in enumerate(seeds) for b in seeds[:i])
+
+
+def test_regions_lie_within_their_image() -> None:
+    """Each of them has an area, whatever the scale, and every image has some; integers and other orders of numbers alike."""
+    for op, attrs in (("ROIPooling", {"pooled_size": (2, 2)}), ("_contrib_ROIAlign", {"pooled_size": (2, 2)})):
+        for scale, sides in ((0.0625, (14, 20)), (1.0, (9, 7)), (0, (4, 5)), (0.5, (1, 1))):
+            one, (height, width) = REGISTRY[op].bind(**attrs, spatial_scale=scale), sides
+            domain = one.domain("rois", [(3, 2, *sides), (200, 5)])
+            for kind in KINDS:
+                told: dict[str, str] = {}
+                rois = draw({"r": Spec((200, 5))}, {"r": Taken(domain, domain)}, told=told, way=Way(kind))["r"]
+                seen = [0, 2] if kind == "edges" else [0, 1, 2]
+                assert np.unique(rois[:, 0]).tolist() == seen
+                low, high = rois[:, 1:3], rois[:, 3:]
+                assert (low >= 0).all() and (high > low).all() and "by column" in told["r"]
+                assert (high <= [max(w / 2, w - 1) / (scale or 1) for w in (width, height)]).all()
+    turned = draw({"r": Spec((5, 200))}, {"r": Taken(domain, domain)})["r"]
+    assert not turned.any()
+    whole = draw({"r": Spec((200, 5), np.dtype(np.int32))}, {"r": Taken(domain, domain)})["r"]
+    assert whole.dtype == np.int32 and whole[:, 0].max() == 2
+    asked = draw({"r": Spec((200, 5))}, {"r": Taken(domain, domain)}, asked={"r": Domain(0, 1)})["r"]
+    assert set(asked[:, 0]) == {0, 1} and asked.max() <= 1
 
 
 def test_every_row_of_a_small_table_is_looked_at(files: Path) -> None:

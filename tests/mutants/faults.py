@@ -912,8 +912,8 @@ COMMAND_LINE = _area(
         (
             "domains joined",
             "domains.py",
-            "return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)",
-            "return Domain(min(a.low, b.low), max(a.high, b.high), a.integer or b.integer)",
+            "low, high, integer = max(a.low, b.low), min(a.high, b.high),",
+            "low, high, integer = min(a.low, b.low), max(a.high, b.high),",
             "tests/bridge/test_judge.py",
         ),
         (

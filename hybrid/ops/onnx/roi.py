@@ -6,10 +6,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...core.attrs import Count, Size
-from ...core.op import Domain, op
+from ...core.op import op
 from ...core.shapes import show
 from ..backward import Once
 from ..common import part_of, widen
+from ..roi import indexed, placed
 from .base import Standard
 from .indexing import positions
 from .types import FLOATS
@@ -98,7 +99,10 @@ class RoiAlign(_Aligned):
         return (rois[0], x[1], self.output_height, self.output_width)
 
     def domain(self, name, shapes):
-        return Domain(0, 0, integer=True) if name != "X" else None
+        found = indexed(shapes[0], placed(shapes[0], self.spatial_scale))
+        if found is None or name == "X":
+            return None
+        return found.columns[0] if name == "batch_indices" else found._replace(columns=found.columns[1:])
 
     def meaning(self, x, rois, indices):
         wide = widen(x)
