@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hybrid.core.error import MXNetError
+from hybrid.core.error import MXNetError, without_given
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.ir.graph import Entry, Node
@@ -99,8 +99,7 @@ def cuts(model: Model) -> list[Node]:
 def unrolled(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> Unrolled | None:
     """The axis whose size is not the number of steps that the graph is unrolled for, where this is why inference failed with that
     error; None where it is something else."""
-    said = str(error)
-    node = next((n for n in cuts(model) if f"Error in operator {n.name}: " in said), None)
+    node = next((n for n in cuts(model) if n.name == error.node), None)
     if node is None:
         return None
     steps = node.num_outputs
@@ -117,11 +116,6 @@ def misfits(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[
     if found is not None:
         return [found.misfit(specs)]
     return _beside_others(model, specs, error) or _turned(model, specs, error)
-
-
-def why(error: MXNetError) -> str:
-    """The operator's words for what it does not take, without the shapes inside the network."""
-    return str(error).partition(" (input shapes")[0]
 
 
 def _written(name: str, sizes: Sequence[object]) -> str:
@@ -145,8 +139,8 @@ def _beside_others(model: Model, specs: Mapping[str, Spec], error: MXNetError) -
         wanted = {n: inferred.spec(Entry(nodes[n])).shape for n in known if n in nodes and n != kept}
         if all(shape is not None and is_known(shape) for shape in wanted.values()):
             return [
-                f"input {n} {show(known[n])}: wanted {show(shape)} beside {kept} {show(known[kept])} ({why(error)}); give "
-                f"{_written(n, shape or ())}, or leave it out"
+                f"input {n} {show(known[n])}: wanted {show(shape)} beside {kept} {show(known[kept])} ({without_given(error)}); "
+                f"give {_written(n, shape or ())}, or leave it out"
                 for n, shape in wanted.items()
                 if shape != known[n]
             ]
@@ -162,7 +156,7 @@ def _turned(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[
         for got, tried in (("NCHW", (n, b, c, a)), ("NHWC", (n, c, a, b))):
             if tried != shape and fits(model, {**specs, name: Spec(tried, specs[name].dtype)}):
                 return [
-                    f"input {name} {show(shape)} does not fit ({why(error)}); is it {got}? try {_written(name, tried)}"
+                    f"input {name} {show(shape)} does not fit ({without_given(error)}); is it {got}? try {_written(name, tried)}"
                 ]
     return []
 

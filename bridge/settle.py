@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import converters
-from hybrid.core.error import MXNetError
+from hybrid.core.error import MXNetError, without_given
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.ir.declared import declared
@@ -22,8 +22,8 @@ from hybrid.ops.rnn import RNN
 from hybrid.ops.shape import Permutation
 from hybrid.passes.strip_labels import label_names
 
-from .fitting import SIDES, cuts, fits, fitting_side, is_cut, misfits, other_sides, unrolled, why
-from .models import Model, check_dtypes, check_params, check_sizes, missing_words, split_inputs
+from .fitting import SIDES, cuts, fits, fitting_side, is_cut, misfits, other_sides, unrolled
+from .models import Model, check_dtypes, check_params, check_sizes, split_inputs, without_params
 from .paths import BadInput, listed
 from .result import Progress
 
@@ -50,7 +50,9 @@ def settle_inputs(
     Raises BadInput listing every missing parameter, unknown name and input without a shape."""
     assert model.graph is not None
     free, missing = split_inputs(model, specs)
-    problems = list(dict.fromkeys((*missing_words(model, missing), *unknown_names(model, specs, dynamic))))
+    problems = list(dict.fromkeys(unknown_names(model, specs, dynamic)))
+    if missing:
+        raise without_params(model, missing, *problems)
     if problems:
         raise BadInput(*problems)
     ignored = set(label_names(model.graph))
@@ -334,7 +336,9 @@ def _other_sides(model: Model, specs: Mapping[str, Spec], error: MXNetError, tel
     """Words for pictures of a size that some layer does not take, with one that all of them do."""
     fitting = other_sides(model, specs, tell)
     given = _given(specs)
-    return [f"{given} is no size that the network takes ({why(error)}); {fitting} would fit"] if fitting else []
+    return (
+        [f"{given} is no size that the network takes ({without_given(error)}); {fitting} would fit"] if fitting else []
+    )
 
 
 def _unknown(model: Model, name: str, free: list[str]) -> str:

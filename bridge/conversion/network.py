@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from converters.forms import PLAIN, Forms, for_training
 from converters.training import training_form
 from hybrid.core.attrs import is_float
-from hybrid.core.error import MXNetError
+from hybrid.core.error import MXNetError, without_given
 from hybrid.core.op import Spec
 from hybrid.core.shapes import is_known, show
 from hybrid.ir.graph import Entry
@@ -26,7 +25,6 @@ from ..detectors import Detector, without_suppression
 from ..domains import numbers_taken
 from ..engines import NativeEngine
 from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
-from ..fitting import why
 from ..inputs import Feeds, Inputs, as_specs, further, in_old_names, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
@@ -390,10 +388,9 @@ def fixed_by_weights(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic) 
     given = {label: specs[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
     fixed: dict[str, list[str]] = {}
     for label, size in given.items():
-        refusals = [_refusal(model, specs, dynamic, given | {label: s}) for s in (size + 1, size * 2, size // 2) if s]
-        match = re.match(r"Error in operator (.+?): \[", refusals[0])
-        node = nodes.get(match[1]) if match else None
-        if not all(refusals) or node is None or node.op is None:
+        refused = [_refused(model, specs, dynamic, given | {label: s}) for s in (size + 1, size * 2, size // 2) if s]
+        node = nodes.get(refused[0].node) if refused[0] is not None else None
+        if None in refused or node is None or node.op is None:
             continue
         held = [
             f"{e.node.name} {show(model.params[e.node.name].shape)}" for e in node.inputs if e.node.name in model.params
@@ -446,11 +443,17 @@ def _multiples(
 
 def _refusal(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> str:
     """Reason why the model does not take these sizes of open axes; empty where it does."""
+    error = _refused(model, specs, dynamic, sizes)
+    return "" if error is None else without_given(error)
+
+
+def _refused(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> MXNetError | None:
+    """The error of a model that does not take these sizes of open axes; None of one that does."""
     try:
         model.infer(_at(specs, dynamic, sizes))
     except MXNetError as error:
-        return why(error)
-    return ""
+        return error
+    return None
 
 
 def _at(specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> dict[str, Spec]:
