@@ -39,7 +39,7 @@ from .exact import epsilon
 from .half import HalfEngine
 from .pairing import Pairing, by_name, match
 from .result import Case, Divergence
-from .stems import SIZES
+from .stems import depending
 
 EXPOSED_BYTES = 96 << 20  # of tensors and of weights held at a time
 DRAWS = 4  # of values moved by a unit in the last place
@@ -362,20 +362,13 @@ def _settled(source: Engine) -> set[str]:
     native = native_of(source)
     if native is None:
         return set()
-    fixed: set[tuple[int, int]] = set()
-    names = set()
-    for node in native.graph.nodes:
-        if node.op is None:
-            same = node.name in native.model.params
-        else:
-            sizes = SIZES.get(node.op.name, ())
-            same = "rng" not in node.op.needs and all(
-                i in sizes or (id(e.node), e.index) in fixed for i, e in enumerate(node.inputs)
-            )
-        if same:
-            fixed |= {(id(node), i) for i in range(node.num_outputs)}
-            names |= {native.name_of(Entry(node, i)) for i in range(node.num_outputs) if node.op is not None}
-    return names
+    free = depending(native.graph, native.model.params, sizes=False)
+    return {
+        native.name_of(Entry(node, i))
+        for node in native.graph.nodes
+        if node.op is not None and id(node) not in free
+        for i in range(node.num_outputs)
+    }
 
 
 def without_zeros(array: np.ndarray, name: str) -> np.ndarray:

@@ -243,7 +243,8 @@ def with_declared_axes(
                 fixing.append(f"--input {name}:{','.join(map(str, chosen))}")
         return Opened(out, axes, tuple(vary), " ".join(fixing))
 
-    for size in (None, *LENGTHS):
+    lengths = LENGTHS if any(not isinstance(d, int) for own in asked.values() for d in own[1:]) else ()
+    for size in (None, *lengths):
         found = opened(size)
         if found is None:
             break  # who settles the inputs says which are wanted

@@ -285,8 +285,11 @@ def _to_train(
     random = len({len(list(samplers(form))) for form in forms}) > 1
     axes = {n: dict(a) for n, a in dynamic.items()}
     if dynamic:
-        other = fitting_sizes(model, specs, dynamic).specs
-        varied = model.infer(other)
+        try:
+            other = fitting_sizes(model, specs, dynamic).specs
+            varied = model.infer(other)
+        except MXNetError as error:
+            raise without_other_sizes(model, specs, dynamic, error) from error
         sizes = {
             label: (specs[n].shape[a], other[n].shape[a])  # type: ignore[index]  # both are known by now
             for n, named in dynamic.items()
@@ -379,6 +382,18 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
         )
         return OtherSizes(_at(specs, dynamic, near), (note,))
     return OtherSizes(_at(specs, dynamic, sizes), tuple(notes))
+
+
+def without_other_sizes(
+    model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, error: MXNetError | BadInput, further: str = ""
+) -> BadInput:
+    """The error for open axes of which no other sizes are found that the model takes. error: of those that were made up. further:
+    words for what else may be done about it."""
+    return BadInput(
+        fixed_by_weights(model, specs, dynamic)
+        or f"the model does not fit the sizes made up to verify its dynamic axes ({error}); make the axes that vary together "
+        f"dynamic under one label{further}"
+    )
 
 
 def fixed_by_weights(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic) -> str:

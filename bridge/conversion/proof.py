@@ -21,7 +21,7 @@ from ..judge import check
 from ..models import ONNX, BadInput, Model
 from ..renaming import rename_inputs
 from ..result import Case, Progress, VerifyResult, identify, with_names, with_warnings
-from .network import Network, fitting_sizes, fixed_by_weights
+from .network import Network, fitting_sizes, without_other_sizes
 from .writing import Made
 
 RANKING_TRIES = 3  # sets of drawn inputs, when near ties in a ranking are all that differs
@@ -105,13 +105,8 @@ def _cases(left: NativeEngine, right: OnnxEngine, network: Network, seed: int) -
             out.append(other.case(seed + 1, seen=seen))
             left.program.inference(left.complete(out[-1].feeds))
         except MXNetError as error:
-            if fixed := fixed_by_weights(left.model, used, network.axes):
-                raise BadInput(fixed) from error
-            raise BadInput(
-                f"the model does not fit the sizes made up to verify its dynamic axes ({error}); "
-                "make the axes that vary together dynamic under one label, or "
-                "give a second set of inputs (--also FILE.npz, or also=) of sizes that belong together"
-            ) from error
+            also = ", or give a second set of inputs (--also FILE.npz, or also=) of sizes that belong together"
+            raise without_other_sizes(left.model, used, network.axes, error, also) from error
     return out + further_cases(made, seed, seen, network.proof.draws), notes
 
 
