@@ -19,6 +19,9 @@ SIDES = (
     *(16, 20, 40, 56, 80, 100, 120, 144, 168, 200, 231, 240, 288, 400, 800, 1024),
 )  # fmt: skip
 """Sides of square pictures that networks are trained on, the most usual first."""
+OPEN = (96, 128, 64, *SIDES)
+"""The same for sides that stay open, where a network of any size is as itself on a small picture: on 224 x 224, and the other sizes
+that it is compared on, a comparison takes ten times as long."""
 ALONE = 8
 """Number of the first of these that are tried as one side of a picture, beside the other one that was given."""
 
@@ -32,14 +35,16 @@ def fits(model: Model, specs: Mapping[str, Spec]) -> bool:
     return True
 
 
-def fitting_side(model: Model, name: str, shape: MaybeShape, specs: Mapping[str, Spec]) -> int | None:
-    """The side of square pictures that fits, the most usual of those that do: in the places of a shape's unknown sizes. None where
-    none of SIDES does. specs: what is known of other inputs."""
+def fitting_side(
+    model: Model, name: str, shape: MaybeShape, specs: Mapping[str, Spec], sides: Sequence[int] = SIDES
+) -> int | None:
+    """The side of square pictures that fits, in the places of a shape's unknown sizes: the first of sides that does, or None.
+    specs: what is known of other inputs."""
     others = {n: s for n, s in specs.items() if n != name}
     if shape is None or not fits(model, others):  # it fits nothing, which says nothing about sides
-        return SIDES[0]
+        return sides[0]
     dtype = specs[name].dtype if name in specs else None
-    for side in SIDES:
+    for side in sides:
         sizes = tuple(side if d is UNKNOWN else d for d in shape)
         if fits(model, {**others, name: Spec(sizes, dtype)}):
             return side

@@ -22,7 +22,7 @@ from hybrid.ops.rnn import RNN
 from hybrid.ops.shape import Permutation
 from hybrid.passes.strip_labels import label_names
 
-from .fitting import SIDES, cuts, fits, fitting_side, is_cut, misfits, other_sides, unrolled
+from .fitting import OPEN, SIDES, cuts, fits, fitting_side, is_cut, misfits, other_sides, unrolled
 from .models import Model, check_dtypes, check_params, check_sizes, split_inputs, without_params
 from .paths import BadInput, listed
 from .result import Progress
@@ -222,7 +222,7 @@ def with_declared_axes(
                 for a, d in enumerate(own)
             )
             channels = told[name]
-            chosen = sizes_for(model, name, tuple(channels.get(a, d) for a, d in enumerate(shape)), out)
+            chosen = sizes_for(model, name, tuple(channels.get(a, d) for a, d in enumerate(shape)), out, OPEN)
             if not _all_sizes(chosen):
                 return None
             if isinstance(batch, int) and not isinstance(own[0], int):
@@ -395,9 +395,13 @@ def tells(model: Model, name: str, shape: MaybeShape) -> bool:
 
 
 def sizes_for(
-    model: Model, name: str, shape: MaybeShape = None, specs: Mapping[str, Spec] | None = None
+    model: Model,
+    name: str,
+    shape: MaybeShape = None,
+    specs: Mapping[str, Spec] | None = None,
+    usual_sides: Sequence[int] = SIDES,
 ) -> tuple[int | str, ...]:
-    """Sizes that an input may have, as example writes them."""
+    """Sizes that an input may have, as example writes them. usual_sides: of pictures, those that are tried first before others."""
     assert model.graph is not None
     known = _own_shape(model, name, specs or {}) if shape is None else shape
     known = _first_layer(model, name) if known is None else known
@@ -417,7 +421,7 @@ def sizes_for(
     told = dict(specs or {})
     if rank == 4 and not sides:
         open_ = tuple(usual[i] if i not in space and d is UNKNOWN else d for i, d in enumerate(known))
-        side = fitting_side(model, name, open_, told)
+        side = fitting_side(model, name, open_, told, usual_sides)
         usual |= dict(zip(space, SPACE[rank])) if side is None else dict.fromkeys(space, side)
     return tuple(usual[i] if d is UNKNOWN else d for i, d in enumerate(known))
 

@@ -20,7 +20,7 @@ from hybrid.ir.graph import Entry
 from hybrid.passes.strip_labels import label_names
 
 from ..batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
-from ..cases import samplers
+from ..cases import another, samplers
 from ..detectors import Detector, without_suppression
 from ..domains import numbers_taken
 from ..engines import NativeEngine
@@ -309,8 +309,11 @@ def _to_train(
     return trained, twin if random else None, axes
 
 
-def other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
-    """The same inputs with every dynamic axis at another size: leading ones one up, others twice as long.
+def other_sizes(
+    specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]], less: bool = False
+) -> dict[str, Spec]:
+    """The same inputs with every dynamic axis at another size: leading ones one up, others twice as long. less: sides of large
+    pictures shorter.
 
     Axes of one label keep one size, wherever they stand."""
     sizes: dict[str, int] = {}
@@ -319,8 +322,7 @@ def other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, st
         assert spec.shape is not None
         axes = dynamic.get(name, {})
         for axis, label in axes.items():
-            size = spec.shape[axis]
-            sizes.setdefault(label, size + 1 if axis == 0 else size * 2)
+            sizes.setdefault(label, another(spec.shape, axis, less))
         out[name] = Spec(tuple(sizes[axes[i]] if i in axes else d for i, d in enumerate(spec.shape)), spec.dtype)
     return out
 
@@ -339,9 +341,11 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
     somewhere.
 
     Raises MXNetError where no sizes are found that go together."""
+    smaller = _smaller(model, specs, dynamic)
+    if smaller is not None:
+        return smaller
     wanted = other_sizes(specs, dynamic)
-    given = {label: specs[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
-    sizes = {label: wanted[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+    given, sizes = _sizes_of(specs, dynamic), _sizes_of(wanted, dynamic)
     leading = {axes.get(0) for axes in dynamic.values()}
     odd = {label: sizes[label] + 1 for label, size in given.items() if label not in leading and size % 2 == 0}
     if odd and not _refusal(model, specs, dynamic, sizes | odd):
@@ -384,6 +388,31 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
     return OtherSizes(_at(specs, dynamic, sizes), tuple(notes))
 
 
+def _smaller(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic) -> OtherSizes | None:
+    """The same inputs with smaller pictures, of odd sides where the model takes such; None where there are none, or it takes none,
+    or is another network on them: one that sees little but borders."""
+    given = _sizes_of(specs, dynamic)
+    sizes = _sizes_of(other_sizes(specs, dynamic, less=True), dynamic)
+    less = [label for label, size in sizes.items() if size < given[label]]
+    if not less:
+        return None
+    odd = {label: sizes[label] + 1 for label in less if given[label] % 2 == 0}
+    for tried in (sizes | odd, sizes):
+        at = _at(specs, dynamic, tried)
+        if (
+            not _refusal(model, specs, dynamic, tried)
+            and not of_one_place(model, at)
+            and not smaller_than_a_cell(model, at)
+        ):
+            return OtherSizes(at, () if tried != sizes else _multiples(model, specs, dynamic, given, odd))
+    return None
+
+
+def _sizes_of(specs: Mapping[str, Spec], dynamic: Dynamic) -> dict[str, int]:
+    """Sizes of open axes by label."""
+    return {label: specs[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+
+
 def without_other_sizes(
     model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, error: MXNetError | BadInput, further: str = ""
 ) -> BadInput:
@@ -400,7 +429,7 @@ def fixed_by_weights(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic) 
     """Words for open axes of which no other size fits, because a node's weights are for one alone; empty where there are none."""
     assert model.graph is not None
     nodes = {n.name: n for n in model.graph.nodes}
-    given = {label: specs[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+    given = _sizes_of(specs, dynamic)
     fixed: dict[str, list[str]] = {}
     for label, size in given.items():
         refused = [_refused(model, specs, dynamic, given | {label: s}) for s in (size + 1, size * 2, size // 2) if s]
