@@ -632,6 +632,16 @@ def _scale(array: np.ndarray) -> float:
     return float(np.abs(array[np.isfinite(array)]).max(initial=0)) or 1.0
 
 
+def is_near(got: np.ndarray, want: np.ndarray) -> bool:
+    """True where floats are off by no more than a runtime may be at one node."""
+    return (
+        got.shape == want.shape
+        and got.dtype == want.dtype
+        and is_float(want.dtype)
+        and distance(got, _flat(want)) <= RUNTIME * _scale(want)
+    )
+
+
 def _flat(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64)
 
