@@ -520,8 +520,10 @@ class _Judge:
             if errors[0] <= most:
                 with np.errstate(invalid="ignore"):  # infinite on both sides
                     self.off = np.nan_to_num(got - truth, nan=0.0, posinf=0.0, neginf=0.0)
-            if errors[0] <= max(TOLERANCES[dtype.name].atol, OWN * errors[1] if errors[1] <= most else 0.0):
-                return plain.accept("float64"), ""  # as near as the other side comes
+            if errors[0] <= TOLERANCES[dtype.name].atol:
+                return plain.accept("float64"), ""
+            if errors[0] <= OWN * errors[1] <= OWN * most:  # as near as the other side comes
+                return plain.accept("float64"), ""
             if errors[0] <= most:
                 note = (
                     f"{self.other.label} is inexact at {tensor.node} ({tensor.operator}): {errors[0]:.1e} of its scale from "

@@ -25,6 +25,7 @@ from ..detectors import Detector, without_suppression
 from ..domains import numbers_taken
 from ..engines import NativeEngine
 from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
+from ..fitting import fits
 from ..inputs import Feeds, Inputs, as_specs, further, in_old_names, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
@@ -62,6 +63,8 @@ class Network:
     """Shape and dtype of every input; of axes that are open a size to verify with."""
     axes: Dynamic
     """Names of open axes by input."""
+    chosen: tuple[str, ...]
+    """Names of those that nobody gave a size to verify with."""
     arrays: Mapping[str, np.ndarray]
     """Values that are given for inputs."""
     files: Mapping[str, str]
@@ -81,6 +84,18 @@ class Network:
     facts: Mapping[str, str] = field(default_factory=dict)
     """Members of the file's metadata."""
     warnings: tuple[str, ...] = ()
+
+    def longer(self, size: int) -> Network | None:
+        """The same, verified with this size of open axes that nobody gave one and that have 1 so far; None where there are none, or
+        it does not fit."""
+        alone = {
+            label
+            for name, axes in self.axes.items()
+            for axis, label in axes.items()
+            if label in self.chosen and name in self.specs and self.specs[name].shape[axis] == 1  # type: ignore[index]
+        }
+        specs = _at(self.specs, self.axes, _sizes_of(self.specs, self.axes) | dict.fromkeys(alone, size))
+        return dataclasses.replace(self, specs=specs) if alone and fits(self.model, specs) else None
 
     @property
     def shaped(self) -> dict[str, Spec]:
@@ -125,10 +140,10 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms, tell: Prog
     if not wanted.training:
         model = model.inferring(specs)
     model, stored = freed(model, names_in(wanted.free, model.params))
-    specs, axes = stored | specs, wanted.dynamic
+    specs, axes, chosen = stored | specs, wanted.dynamic, ()
     if not wanted.preprocess:
         found = with_declared_axes(model, specs, axes, wanted.batch)
-        specs, axes, beside = found.specs, found.dynamic, [*beside, *found.notes]
+        specs, axes, chosen, beside = found.specs, found.dynamic, found.vary, [*beside, *found.notes]
     facts: dict[str, str] = {}
     if wanted.preprocess:
         prepared = preprocessed(model, wanted.preprocess, specs, axes, proof.ranges or {})
@@ -173,7 +188,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms, tell: Prog
     if twin is not None and proof.wanted:
         warnings += ("verified without what is random: Dropout left out, slopes of rrelu at their mean",)
     return Network(
-        model, specs, axes, arrays, sources_of(given), also, recording, names, forms, proof, detector, twin, facts, warnings
+        model, specs, axes, chosen, arrays, sources_of(given), also, recording, names, forms, proof, detector, twin, facts, warnings
     )  # fmt: skip
 
 

@@ -150,8 +150,8 @@ def test_only_as_much_as_that_rounding_gives_is_explained() -> None:
 def test_what_follows_from_a_runtimes_own_numbers_is_no_difference(
     written: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """How a sum of many is rounded in a whole run is not how it is from the same values; and 0 / 0 comes of a number taken for 0.
-    Not where outputs are off by more, nor where the numbers at the node are far off."""
+    """A sum of many is rounded otherwise in a whole run than from the same values, and 0 / 0 comes of a number taken for 0. Not
+    where outputs are off by more, nor where the numbers at the node are far off."""
     monkeypatch.setattr("bridge.judge.explained", lambda *_: False)
     for result in (against(written), bridge.verify(str(written), network(), inputs={"data": pictures()})):
         assert result.equivalent and result.differences[0].settled_by == "node by node"

@@ -194,7 +194,7 @@ def test_float64_decides_beyond_that() -> None:
 
 
 def test_rounding_on_the_way_is_known_by_what_the_other_side_rounds() -> None:
-    """Where several nodes lie between; the models have to agree in float64 all the same. And who is as far off is not inexact."""
+    """Only where several nodes lie between; the models have to agree in float64 all the same. And as far off is not inexact."""
     rows: list[tuple[int, float, float, Any, Any, bool, str]] = [
         # operators, how far off want and got are, onnx's evaluator, our reading, equal, said
         (5, -1500, 2900, None, off(0), True, ""),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx.parser
 import onnxruntime
 import pytest
 
@@ -97,3 +98,23 @@ def test_a_side_that_has_to_be_even_is_told_alone() -> None:
     found = bridge.convert(net, inputs={"data": (1, 3, 8, 12)}, dynamic=OPEN)
     said = (*found.warnings, *found.verification.warnings)
     assert any(w.startswith("w: multiples of 2 work; other sizes, such as 13, fail") for w in said), said
+
+
+def test_a_size_of_1_that_a_run_refuses_gives_way_to_a_longer_one(tmp_path: Path) -> None:
+    """Inference takes it: which rows are picked, only a run looks at. A size that somebody gives stays."""
+    text = (
+        '<ir_version: 8, opset_import: ["": 17]> net (float[n, 4] x) => (float[m, 4] y) '
+        "<int64[3] rows = {0, ROW, 0}> { y = Gather <axis = 0> (x, rows) }"
+    )
+    for row, sizes in ((1, [2, 3]), (7, [8, 9])):
+        (tmp_path / "m.onnx").write_bytes(onnx.parser.parse_model(text.replace("ROW", str(row))).SerializeToString())
+        bridge.import_onnx(tmp_path / "m.onnx", output=tmp_path / "m", verify=False)
+        found = bridge.convert(tmp_path / "m", output=tmp_path / "again.onnx")
+        assert list(dict.fromkeys(run["shapes"]["x"][0] for run in found.verification.runs)) == sizes
+        assert any(
+            w.startswith("n: a size of 1 is refused (") and f"compared at {sizes[0]} and others" in w
+            for w in found.verification.warnings
+        )
+        (tmp_path / "again.onnx").unlink()
+    with pytest.raises((bridge.EngineError, mx.MXNetError)):
+        bridge.convert(tmp_path / "m", inputs={"x": (1, 4)}, output=tmp_path / "again.onnx")
