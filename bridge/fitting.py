@@ -36,10 +36,11 @@ def fits(model: Model, specs: Mapping[str, Spec]) -> bool:
 
 
 def fitting_side(
-    model: Model, name: str, shape: MaybeShape, specs: Mapping[str, Spec], sides: Sequence[int] = SIDES
+    model: Model, name: str, shape: MaybeShape, specs: Mapping[str, Spec], sides: Sequence[int] | None = None
 ) -> int | None:
     """The side of square pictures that fits, in the places of a shape's unknown sizes: the first of sides that does, or None.
-    specs: what is known of other inputs."""
+    specs: what is known of other inputs. sides: those of SIDES by default."""
+    sides = SIDES if sides is None else sides
     others = {n: s for n, s in specs.items() if n != name}
     if shape is None or not fits(model, others):  # it fits nothing, which says nothing about sides
         return sides[0]

@@ -317,6 +317,7 @@ class _Trial:
         if truths is None or not errors or all(d.equal for d in out):
             return out
         made = self._with_numbers_of(other, source, case, {n: inner.pairs[n] for n in errors if n in inner.pairs})
+        nodes = listed(dict.fromkeys(t.node for t in source.inner_tensors() if t.name in errors))
         for i, (d, pair) in enumerate(zip(out, self.pairs)):
             here, there = pair if first else pair[::-1]
             if d.equal or not d.compared or here not in made or made[here].shape != theirs[there].shape:

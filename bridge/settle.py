@@ -399,7 +399,7 @@ def sizes_for(
     name: str,
     shape: MaybeShape = None,
     specs: Mapping[str, Spec] | None = None,
-    usual_sides: Sequence[int] = SIDES,
+    usual_sides: Sequence[int] | None = None,
 ) -> tuple[int | str, ...]:
     """Sizes that an input may have, as example writes them. usual_sides: of pictures, those that are tried first before others."""
     assert model.graph is not None
