@@ -311,11 +311,12 @@ class Cases:
             milder=None if milder is None else functools.partial(self.case, seed, milder),
         )
 
-    def of_other_sizes(self, leading: bool, odd: bool = False) -> Cases | None:
+    def of_other_sizes(self, leading: bool, odd: bool = False, less: bool = False) -> Cases | None:
         """The same of another batch (leading), or of other sizes of every axis that both leave open; None where there is none.
 
-        The axes of one name keep one size. odd: behind the first axis odd ones where the given are even."""
-        specs = self._other_sizes(leading, odd)
+        The axes of one name keep one size. odd: behind the first axis odd ones where the given are even. less: smaller pictures,
+        None where there are none."""
+        specs = self._other_sizes(leading, odd, less)
         if specs is None:
             return None
         try:
@@ -330,10 +331,10 @@ class Cases:
             return None
         return made
 
-    def _other_sizes(self, leading: bool, odd: bool) -> dict[str, Spec] | None:
+    def _other_sizes(self, leading: bool, odd: bool, less: bool) -> dict[str, Spec] | None:
         batch = next((s.shape[0] for s in self.wanted.values() if s.shape), None)
         sizes: dict[Any, int] = {}
-        out = {}
+        out, smaller = {}, False
         for name, spec in self.wanted.items():
             assert spec.shape is not None
             shape = []
@@ -343,10 +344,12 @@ class Cases:
                     shape.append(size)
                 else:
                     key = (label, size) if label else "leading" if not axis else (name, axis)
-                    other = size * 2 + (odd and size % 2 == 0)
-                    shape.append(sizes.setdefault(key, other if axis else size + 1))
+                    shape.append(
+                        sizes.setdefault(key, another(spec.shape, axis, less) + (odd and axis and size % 2 == 0))
+                    )
+                    smaller |= shape[-1] < size
             out[name] = Spec(tuple(shape), spec.dtype)
-        return out if sizes else None
+        return out if sizes and smaller >= less else None
 
     def _label(self, name: str, axis: int) -> str | None:
         """The name of an axis that both leave open; empty where it has none, and None where one of them has its size. All but the
@@ -364,6 +367,24 @@ class Cases:
             if axis and not label:
                 return None
         return label
+
+
+LARGE = 64
+"""Sides of pictures from which on another size is a smaller one, which is sooner compared."""
+MULTIPLES = 32
+"""Powers of two up to which a size and another one have the same divisors."""
+
+
+def another(shape: Sequence[int], axis: int, less: bool = True) -> int:
+    """Another size of an axis: of the first one more, of others twice as many; of the sides of pictures about three quarters, where
+    less is asked for and these are large."""
+    size = int(shape[axis])
+    if not axis:
+        return size + 1
+    if not less or len(shape) < 4 or size < LARGE:
+        return size * 2
+    step = min(size & -size, MULTIPLES)
+    return max(size * 3 // 4 // step, 1) * step
 
 
 def _of_variables(model: Model, specs: Mapping[str, Spec]) -> dict[str, Spec]:
@@ -410,8 +431,9 @@ def make_cases(
 
 
 def another_size(cases: Cases, seed: int, seen: dict[str, Seen]) -> list[Case]:
-    """A case of another size of all axes that both sides leave open, odd ones first; it gives way to one of another batch alone."""
-    ways = ((False, True), (False, False), (True, False))
+    """A case of another size of all axes that both sides leave open, odd ones first, and smaller pictures before greater; it gives
+    way to one of another batch alone."""
+    ways = ((False, True, True), (False, False, True), (False, True), (False, False), (True, False))
     found = [c for c in (cases.of_other_sizes(*way) for way in ways) if c is not None]
     return [_made_up(found, seed, seen)] if found else []
 

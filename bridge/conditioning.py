@@ -182,13 +182,21 @@ def explained(
     """True where one side is as near to float64 as float32 runs come, and the other as near to float64 with a known rounding in
     it. truths: as truth_of gives them. off: as carried gives it. room: by how much more that rounding may be another where what
     goes in is another by a unit in the last place."""
-    exact, shifted = truths[0].get(name), off.get(name)
-    if exact is None or shifted is None or not exact.shape == shifted.shape == mine.shape == other.shape:
+    shifted, allowed = off.get(name), allowance(truths, name, mine)
+    if allowed is None or shifted is None or not shifted.shape == mine.shape == other.shape:
         return False
+    return within(other, shifted, allowed + room)
+
+
+def allowance(truths: tuple[Arrays, Sequence[Arrays]], name: str, mine: np.ndarray) -> np.ndarray | None:
+    """The distance from float64 that an output may have, of which one side is as near as float32 runs come; None where it is not,
+    and where rounding alone decides. truths: as truth_of gives them."""
+    exact = truths[0].get(name)
+    if exact is None or exact.shape != mine.shape:
+        return None
     try:
         runs = [run[name] for run in truths[1]]
     except MXNetError:  # a run whose numbers are moved
-        return False
+        return None
     found = reach(exact, runs, mine, mine)
-    allowed = _allowed(exact, found.usual)
-    return found.reached and not found.blunt and within(other, shifted, allowed + room)
+    return _allowed(exact, found.usual) if found.reached and not found.blunt else None

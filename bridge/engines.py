@@ -37,7 +37,7 @@ from . import runtime
 from .compare import coarsest
 from .cut import MADE, cut_out, inner_outputs, widened_model
 from .exact import Exact, widen
-from .models import BadInput, Model, missing_words, specs_of_onnx, split_inputs, too_large
+from .models import BadInput, Model, specs_of_onnx, split_inputs, too_large, without_params
 
 Arrays = dict[str, np.ndarray]
 
@@ -219,7 +219,7 @@ class NativeEngine:
         self.program = Program(model.graph, model.params, facts=model.facts, precision=precision, native=not plain)
         free, missing = split_inputs(model, named or {})
         if missing:
-            raise BadInput(*missing_words(model, missing))
+            raise without_params(model, missing)
         self.inputs = tuple(free)
         self._cut: tuple[frozenset[str], dict[str, Entry]] | None = None
         self._zeros: dict[Any, np.ndarray] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hybrid.core.error import MXNetError
+from hybrid.core.error import MXNetError, without_given
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.ir.graph import Entry, Node
@@ -19,6 +19,9 @@ SIDES = (
     *(16, 20, 40, 56, 80, 100, 120, 144, 168, 200, 231, 240, 288, 400, 800, 1024),
 )  # fmt: skip
 """Sides of square pictures that networks are trained on, the most usual first."""
+OPEN = (96, 128, 64, *SIDES)
+"""The same for sides that stay open, where a network of any size is as itself on a small picture: on 224 x 224, and the other sizes
+that it is compared on, a comparison takes ten times as long."""
 ALONE = 8
 """Number of the first of these that are tried as one side of a picture, beside the other one that was given."""
 
@@ -32,14 +35,17 @@ def fits(model: Model, specs: Mapping[str, Spec]) -> bool:
     return True
 
 
-def fitting_side(model: Model, name: str, shape: MaybeShape, specs: Mapping[str, Spec]) -> int | None:
-    """The side of square pictures that fits, the most usual of those that do: in the places of a shape's unknown sizes. None where
-    none of SIDES does. specs: what is known of other inputs."""
+def fitting_side(
+    model: Model, name: str, shape: MaybeShape, specs: Mapping[str, Spec], sides: Sequence[int] | None = None
+) -> int | None:
+    """The side of square pictures that fits, in the places of a shape's unknown sizes: the first of sides that does, or None.
+    specs: what is known of other inputs. sides: those of SIDES by default."""
+    sides = SIDES if sides is None else sides
     others = {n: s for n, s in specs.items() if n != name}
     if shape is None or not fits(model, others):  # it fits nothing, which says nothing about sides
-        return SIDES[0]
+        return sides[0]
     dtype = specs[name].dtype if name in specs else None
-    for side in SIDES:
+    for side in sides:
         sizes = tuple(side if d is UNKNOWN else d for d in shape)
         if fits(model, {**others, name: Spec(sizes, dtype)}):
             return side
@@ -99,8 +105,7 @@ def cuts(model: Model) -> list[Node]:
 def unrolled(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> Unrolled | None:
     """The axis whose size is not the number of steps that the graph is unrolled for, where this is why inference failed with that
     error; None where it is something else."""
-    said = str(error)
-    node = next((n for n in cuts(model) if f"Error in operator {n.name}: " in said), None)
+    node = next((n for n in cuts(model) if n.name == error.node), None)
     if node is None:
         return None
     steps = node.num_outputs
@@ -117,11 +122,6 @@ def misfits(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[
     if found is not None:
         return [found.misfit(specs)]
     return _beside_others(model, specs, error) or _turned(model, specs, error)
-
-
-def why(error: MXNetError) -> str:
-    """The operator's words for what it does not take, without the shapes inside the network."""
-    return str(error).partition(" (input shapes")[0]
 
 
 def _written(name: str, sizes: Sequence[object]) -> str:
@@ -145,8 +145,8 @@ def _beside_others(model: Model, specs: Mapping[str, Spec], error: MXNetError) -
         wanted = {n: inferred.spec(Entry(nodes[n])).shape for n in known if n in nodes and n != kept}
         if all(shape is not None and is_known(shape) for shape in wanted.values()):
             return [
-                f"input {n} {show(known[n])}: wanted {show(shape)} beside {kept} {show(known[kept])} ({why(error)}); give "
-                f"{_written(n, shape or ())}, or leave it out"
+                f"input {n} {show(known[n])}: wanted {show(shape)} beside {kept} {show(known[kept])} ({without_given(error)}); "
+                f"give {_written(n, shape or ())}, or leave it out"
                 for n, shape in wanted.items()
                 if shape != known[n]
             ]
@@ -162,7 +162,7 @@ def _turned(model: Model, specs: Mapping[str, Spec], error: MXNetError) -> list[
         for got, tried in (("NCHW", (n, b, c, a)), ("NHWC", (n, c, a, b))):
             if tried != shape and fits(model, {**specs, name: Spec(tried, specs[name].dtype)}):
                 return [
-                    f"input {name} {show(shape)} does not fit ({why(error)}); is it {got}? try {_written(name, tried)}"
+                    f"input {name} {show(shape)} does not fit ({without_given(error)}); is it {got}? try {_written(name, tried)}"
                 ]
     return []
 

@@ -9,7 +9,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -213,17 +213,29 @@ def is_recording(path: str | os.PathLike[str]) -> bool:
     """True for an .npz of inputs with outputs, false for any other file, a damaged one, and where there is none."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return any(MEMBER.fullmatch(name.removesuffix(".npy")) for name in archive.namelist())
+            return _recorded(name.removesuffix(".npy") for name in archive.namelist())
     except DAMAGED:
         return False
+
+
+def _recorded(names: Iterable[str]) -> bool:
+    return any(map(MEMBER.fullmatch, names))
 
 
 def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> Feeds:
     """Inputs by name from an .npz, also from a recording of one run; or the one input's array from a .npy. Raises BadInput, and
     OutOfMemory for what is past the budget."""
-    if not is_recording(path):
-        return load_arrays(path, names)
-    runs = recorded_runs(load_arrays(path, names, [FACTS]))
+    recorded = False
+
+    def without(held: Collection[str]) -> list[str]:
+        nonlocal recorded
+        recorded = _recorded(held)
+        return [FACTS] if recorded else []
+
+    arrays = _arrays(Path(path), names, without)
+    if not recorded:
+        return Feeds(arrays, dict.fromkeys(arrays, Path(path).name))
+    runs = recorded_runs(arrays)
     if len(runs) > 1:
         raise BadInput(
             f"{path}: a recording of {len(runs)} runs, wanted inputs of one; where models are compared --expected takes all of them"
@@ -244,11 +256,13 @@ def recorded_runs(arrays: Mapping[str, np.ndarray]) -> dict[int, dict[str, dict[
 def load_arrays(path: str | os.PathLike[str], names: Sequence[str], without: Sequence[str] = ()) -> Feeds:
     """Arrays by name from an .npz; or the one input's array from a .npy. Nothing is unpickled, and nothing allocated on the word
     of a header alone. without: names that are left alone. Raises BadInput, and OutOfMemory for what is past the budget."""
-    arrays = _arrays(Path(path), names, without)
+    arrays = _arrays(Path(path), names, lambda _: without)
     return Feeds(arrays, dict.fromkeys(arrays, Path(path).name))
 
 
-def _arrays(path: Path, names: Sequence[str], without: Sequence[str]) -> dict[str, np.ndarray]:
+def _arrays(
+    path: Path, names: Sequence[str], without: Callable[[Collection[str]], Container[str]]
+) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise BadInput(no_file(path, f"wanted an .npz with arrays named {', '.join(names)}"))
     try:
@@ -267,7 +281,8 @@ def _arrays(path: Path, names: Sequence[str], without: Sequence[str]) -> dict[st
                 entries = {
                     e.filename.removesuffix(".npy"): e for e in _whole(archive, path) if not of_a_system(e.filename)
                 }
-                return {name: _member(archive, e, path) for name, e in entries.items() if name not in without}
+                left = without(entries)
+                return {name: _member(archive, e, path) for name, e in entries.items() if name not in left}
     except BadInput:
         raise
     except (MemoryError, *DAMAGED) as error:

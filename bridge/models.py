@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -596,26 +596,29 @@ def _by_names_of_graph(graph: Graph, arrays: dict[str, np.ndarray]) -> tuple[dic
     return {mine: arrays[theirs] for mine, theirs in found.items()}, (note,)
 
 
-NO_PARAMS = "no .params file was found beside"
-GIVE_PARAMS = "give it with --params FILE"
+class NoParams(BadInput):
+    """Raised for a symbol without a file of its parameters. symbol: its file, None where it has none; missing: names of the
+    parameters; further: other problems."""
+
+    def __init__(self, symbol: Path | None, missing: Sequence[str], *further: str):
+        self.symbol, self.missing = symbol, tuple(missing)
+        found = f"no .params file was found beside {'the symbol' if symbol is None else symbol}"
+        said = self.words(found, "give it with --params FILE")
+        super().__init__(said, *(f"missing parameter {n}" for n in missing), *further)
+
+    def words(self, found: str, do: str) -> str:
+        """The refusal in words. found: that something was not found; do: what to do about it."""
+        return f"{found}, and {listed(self.missing, 3)} {'is' if len(self.missing) == 1 else 'are'} missing; {do}"
 
 
-def missing_words(model: Model, missing: list[str]) -> list[str]:
-    """Words for missing parameters, the reason first."""
-    if not missing:
-        return []
+def without_params(model: Model, missing: Sequence[str], *further: str) -> BadInput:
+    """The error for missing parameters, the reason first. further: other problems, to be said with them."""
     if model.params_path is None and not model.params:
-        beside = "the symbol" if model.path is None else str(model.path)
-        return [
-            f"{NO_PARAMS} {beside}, and {listed(missing, 3)} {'is' if len(missing) == 1 else 'are'} missing; {GIVE_PARAMS}",
-            *(f"missing parameter {n}" for n in missing),
-        ]
+        return NoParams(model.path, missing, *further)
     where = model.params_path or "the parameters given"
-    problems = [f"missing parameter {n}: neither in {where} nor an input" for n in missing]
     extra = model.extra_params()
-    if extra:
-        problems.insert(0, f"in {where} are {len(extra)} other parameters: {listed(extra)}")
-    return problems
+    others = [f"in {where} are {len(extra)} other parameters: {listed(extra)}"] if extra else []
+    return BadInput(*others, *(f"missing parameter {n}: neither in {where} nor an input" for n in missing), *further)
 
 
 def names_of_two(a: Model, b: Model) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import converters
-from hybrid.core.error import MXNetError
+from hybrid.core.error import MXNetError, without_given
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
 from hybrid.ir.declared import declared
@@ -22,8 +22,8 @@ from hybrid.ops.rnn import RNN
 from hybrid.ops.shape import Permutation
 from hybrid.passes.strip_labels import label_names
 
-from .fitting import SIDES, cuts, fits, fitting_side, is_cut, misfits, other_sides, unrolled, why
-from .models import Model, check_dtypes, check_params, check_sizes, missing_words, split_inputs
+from .fitting import OPEN, SIDES, cuts, fits, fitting_side, is_cut, misfits, other_sides, unrolled
+from .models import Model, check_dtypes, check_params, check_sizes, split_inputs, without_params
 from .paths import BadInput, listed
 from .result import Progress
 
@@ -50,7 +50,9 @@ def settle_inputs(
     Raises BadInput listing every missing parameter, unknown name and input without a shape."""
     assert model.graph is not None
     free, missing = split_inputs(model, specs)
-    problems = list(dict.fromkeys((*missing_words(model, missing), *unknown_names(model, specs, dynamic))))
+    problems = list(dict.fromkeys(unknown_names(model, specs, dynamic)))
+    if missing:
+        raise without_params(model, missing, *problems)
     if problems:
         raise BadInput(*problems)
     ignored = set(label_names(model.graph))
@@ -220,7 +222,7 @@ def with_declared_axes(
                 for a, d in enumerate(own)
             )
             channels = told[name]
-            chosen = sizes_for(model, name, tuple(channels.get(a, d) for a, d in enumerate(shape)), out)
+            chosen = sizes_for(model, name, tuple(channels.get(a, d) for a, d in enumerate(shape)), out, OPEN)
             if not _all_sizes(chosen):
                 return None
             if isinstance(batch, int) and not isinstance(own[0], int):
@@ -241,7 +243,8 @@ def with_declared_axes(
                 fixing.append(f"--input {name}:{','.join(map(str, chosen))}")
         return Opened(out, axes, tuple(vary), " ".join(fixing))
 
-    for size in (None, *LENGTHS):
+    lengths = LENGTHS if any(not isinstance(d, int) for own in asked.values() for d in own[1:]) else ()
+    for size in (None, *lengths):
         found = opened(size)
         if found is None:
             break  # who settles the inputs says which are wanted
@@ -334,7 +337,9 @@ def _other_sides(model: Model, specs: Mapping[str, Spec], error: MXNetError, tel
     """Words for pictures of a size that some layer does not take, with one that all of them do."""
     fitting = other_sides(model, specs, tell)
     given = _given(specs)
-    return [f"{given} is no size that the network takes ({why(error)}); {fitting} would fit"] if fitting else []
+    return (
+        [f"{given} is no size that the network takes ({without_given(error)}); {fitting} would fit"] if fitting else []
+    )
 
 
 def _unknown(model: Model, name: str, free: list[str]) -> str:
@@ -390,9 +395,13 @@ def tells(model: Model, name: str, shape: MaybeShape) -> bool:
 
 
 def sizes_for(
-    model: Model, name: str, shape: MaybeShape = None, specs: Mapping[str, Spec] | None = None
+    model: Model,
+    name: str,
+    shape: MaybeShape = None,
+    specs: Mapping[str, Spec] | None = None,
+    usual_sides: Sequence[int] | None = None,
 ) -> tuple[int | str, ...]:
-    """Sizes that an input may have, as example writes them."""
+    """Sizes that an input may have, as example writes them. usual_sides: of pictures, those that are tried first before others."""
     assert model.graph is not None
     known = _own_shape(model, name, specs or {}) if shape is None else shape
     known = _first_layer(model, name) if known is None else known
@@ -412,7 +421,7 @@ def sizes_for(
     told = dict(specs or {})
     if rank == 4 and not sides:
         open_ = tuple(usual[i] if i not in space and d is UNKNOWN else d for i, d in enumerate(known))
-        side = fitting_side(model, name, open_, told)
+        side = fitting_side(model, name, open_, told, usual_sides)
         usual |= dict(zip(space, SPACE[rank])) if side is None else dict.fromkeys(space, side)
     return tuple(usual[i] if d is UNKNOWN else d for i, d in enumerate(known))
 

@@ -8,7 +8,7 @@ and their NumPy and ONNX forms are one case.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -274,6 +274,25 @@ def _seen(node: Node, params: Mapping[str, np.ndarray]) -> Seen | None:
     return Seen(node.name, mean - 2 * spread, mean + 2 * spread)
 
 
+def depending(graph: Graph, params: Container[str], sizes: bool = True) -> set[int]:
+    """Ids of the nodes that an input, chance or a loop takes part in. sizes: so do those that read the sizes of an input alone,
+    which are the same in every run of one shape."""
+    found: set[int] = set()
+    for node in graph.nodes:
+        if node.op is None:
+            free = node.name not in params
+        else:
+            by_size = () if sizes else SIZES.get(node.op.name, ())
+            free = (
+                "rng" in node.op.needs
+                or bool(node.subgraphs)  # a loop may have no end
+                or any(id(e.node) in found for i, e in enumerate(node.inputs) if i not in by_size)
+            )
+        if free:
+            found.add(id(node))
+    return found
+
+
 class Known:
     """A graph with its parameters: who reads what, and values of entries that no input takes part in."""
 
@@ -281,15 +300,7 @@ class Known:
         self.graph, self.params = graph, params
         self.readers = graph.uses()
         self.order = {id(node): number for number, node in enumerate(graph.nodes)}
-        self.free: set[int] = set()
-        """Nodes that an input, chance or a loop takes part in."""
-        for node in graph.nodes:
-            if (
-                (node.op is None and node.name not in params)
-                or any(id(e.node) in self.free for e in node.inputs)
-                or (node.op is not None and ("rng" in node.op.needs or node.subgraphs))  # a loop may have no end
-            ):
-                self.free.add(id(node))
+        self.free = depending(graph, params)
 
     def value(self, entry: Entry) -> np.ndarray | None:
         if id(entry.node) in self.free:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,19 +13,19 @@ import numpy as np
 from converters.forms import PLAIN, Forms, for_training
 from converters.training import training_form
 from hybrid.core.attrs import is_float
-from hybrid.core.error import MXNetError
+from hybrid.core.error import MXNetError, without_given
 from hybrid.core.op import Spec
 from hybrid.core.shapes import is_known, show
 from hybrid.ir.graph import Entry
 from hybrid.passes.strip_labels import label_names
 
 from ..batching import BATCH, dynamic_batch, fixed_batch, with_batch_size
-from ..cases import samplers
+from ..cases import another, samplers
 from ..detectors import Detector, without_suppression
 from ..domains import numbers_taken
 from ..engines import NativeEngine
 from ..expected import check_pairs, fed, hold_sizes_taken, with_inputs
-from ..fitting import why
+from ..fitting import fits
 from ..inputs import Feeds, Inputs, as_specs, further, in_old_names, loaded, sources_of
 from ..job import check_target
 from ..models import BadInput, Model, hold_dtypes, open_model
@@ -64,6 +63,8 @@ class Network:
     """Shape and dtype of every input; of axes that are open a size to verify with."""
     axes: Dynamic
     """Names of open axes by input."""
+    chosen: tuple[str, ...]
+    """Names of those that nobody gave a size to verify with."""
     arrays: Mapping[str, np.ndarray]
     """Values that are given for inputs."""
     files: Mapping[str, str]
@@ -83,6 +84,18 @@ class Network:
     facts: Mapping[str, str] = field(default_factory=dict)
     """Members of the file's metadata."""
     warnings: tuple[str, ...] = ()
+
+    def longer(self, size: int) -> Network | None:
+        """The same, verified with this size of open axes that nobody gave one and that have 1 so far; None where there are none, or
+        it does not fit."""
+        alone = {
+            label
+            for name, axes in self.axes.items()
+            for axis, label in axes.items()
+            if label in self.chosen and name in self.specs and self.specs[name].shape[axis] == 1  # type: ignore[index]
+        }
+        specs = _at(self.specs, self.axes, _sizes_of(self.specs, self.axes) | dict.fromkeys(alone, size))
+        return dataclasses.replace(self, specs=specs) if alone and fits(self.model, specs) else None
 
     @property
     def shaped(self) -> dict[str, Spec]:
@@ -127,10 +140,10 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms, tell: Prog
     if not wanted.training:
         model = model.inferring(specs)
     model, stored = freed(model, names_in(wanted.free, model.params))
-    specs, axes = stored | specs, wanted.dynamic
+    specs, axes, chosen = stored | specs, wanted.dynamic, ()
     if not wanted.preprocess:
         found = with_declared_axes(model, specs, axes, wanted.batch)
-        specs, axes, beside = found.specs, found.dynamic, [*beside, *found.notes]
+        specs, axes, chosen, beside = found.specs, found.dynamic, found.vary, [*beside, *found.notes]
     facts: dict[str, str] = {}
     if wanted.preprocess:
         prepared = preprocessed(model, wanted.preprocess, specs, axes, proof.ranges or {})
@@ -175,7 +188,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms, tell: Prog
     if twin is not None and proof.wanted:
         warnings += ("verified without what is random: Dropout left out, slopes of rrelu at their mean",)
     return Network(
-        model, specs, axes, arrays, sources_of(given), also, recording, names, forms, proof, detector, twin, facts, warnings
+        model, specs, axes, chosen, arrays, sources_of(given), also, recording, names, forms, proof, detector, twin, facts, warnings
     )  # fmt: skip
 
 
@@ -287,8 +300,11 @@ def _to_train(
     random = len({len(list(samplers(form))) for form in forms}) > 1
     axes = {n: dict(a) for n, a in dynamic.items()}
     if dynamic:
-        other = fitting_sizes(model, specs, dynamic).specs
-        varied = model.infer(other)
+        try:
+            other = fitting_sizes(model, specs, dynamic).specs
+            varied = model.infer(other)
+        except MXNetError as error:
+            raise without_other_sizes(model, specs, dynamic, error) from error
         sizes = {
             label: (specs[n].shape[a], other[n].shape[a])  # type: ignore[index]  # both are known by now
             for n, named in dynamic.items()
@@ -308,8 +324,11 @@ def _to_train(
     return trained, twin if random else None, axes
 
 
-def other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
-    """The same inputs with every dynamic axis at another size: leading ones one up, others twice as long.
+def other_sizes(
+    specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]], less: bool = False
+) -> dict[str, Spec]:
+    """The same inputs with every dynamic axis at another size: leading ones one up, others twice as long. less: sides of large
+    pictures shorter.
 
     Axes of one label keep one size, wherever they stand."""
     sizes: dict[str, int] = {}
@@ -318,8 +337,7 @@ def other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, st
         assert spec.shape is not None
         axes = dynamic.get(name, {})
         for axis, label in axes.items():
-            size = spec.shape[axis]
-            sizes.setdefault(label, size + 1 if axis == 0 else size * 2)
+            sizes.setdefault(label, another(spec.shape, axis, less))
         out[name] = Spec(tuple(sizes[axes[i]] if i in axes else d for i, d in enumerate(spec.shape)), spec.dtype)
     return out
 
@@ -338,9 +356,11 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
     somewhere.
 
     Raises MXNetError where no sizes are found that go together."""
+    smaller = _smaller(model, specs, dynamic)
+    if smaller is not None:
+        return smaller
     wanted = other_sizes(specs, dynamic)
-    given = {label: specs[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
-    sizes = {label: wanted[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+    given, sizes = _sizes_of(specs, dynamic), _sizes_of(wanted, dynamic)
     leading = {axes.get(0) for axes in dynamic.values()}
     odd = {label: sizes[label] + 1 for label, size in given.items() if label not in leading and size % 2 == 0}
     if odd and not _refusal(model, specs, dynamic, sizes | odd):
@@ -383,17 +403,53 @@ def fitting_sizes(model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str,
     return OtherSizes(_at(specs, dynamic, sizes), tuple(notes))
 
 
+def _smaller(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic) -> OtherSizes | None:
+    """The same inputs with smaller pictures, of odd sides where the model takes such; None where there are none, or it takes none,
+    or is another network on them: one that sees little but borders."""
+    given = _sizes_of(specs, dynamic)
+    sizes = _sizes_of(other_sizes(specs, dynamic, less=True), dynamic)
+    less = [label for label, size in sizes.items() if size < given[label]]
+    if not less:
+        return None
+    odd = {label: sizes[label] + 1 for label in less if given[label] % 2 == 0}
+    for tried in (sizes | odd, sizes):
+        at = _at(specs, dynamic, tried)
+        if (
+            not _refusal(model, specs, dynamic, tried)
+            and not of_one_place(model, at)
+            and not smaller_than_a_cell(model, at)
+        ):
+            return OtherSizes(at, () if tried != sizes else _multiples(model, specs, dynamic, given, odd))
+    return None
+
+
+def _sizes_of(specs: Mapping[str, Spec], dynamic: Dynamic) -> dict[str, int]:
+    """Sizes of open axes by label."""
+    return {label: specs[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+
+
+def without_other_sizes(
+    model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, error: MXNetError | BadInput, further: str = ""
+) -> BadInput:
+    """The error for open axes of which no other sizes are found that the model takes. error: of those that were made up. further:
+    words for what else may be done about it."""
+    return BadInput(
+        fixed_by_weights(model, specs, dynamic)
+        or f"the model does not fit the sizes made up to verify its dynamic axes ({error}); make the axes that vary together "
+        f"dynamic under one label{further}"
+    )
+
+
 def fixed_by_weights(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic) -> str:
     """Words for open axes of which no other size fits, because a node's weights are for one alone; empty where there are none."""
     assert model.graph is not None
     nodes = {n.name: n for n in model.graph.nodes}
-    given = {label: specs[n].shape[a] for n, axes in dynamic.items() if n in specs for a, label in axes.items()}  # type: ignore[index]
+    given = _sizes_of(specs, dynamic)
     fixed: dict[str, list[str]] = {}
     for label, size in given.items():
-        refusals = [_refusal(model, specs, dynamic, given | {label: s}) for s in (size + 1, size * 2, size // 2) if s]
-        match = re.match(r"Error in operator (.+?): \[", refusals[0])
-        node = nodes.get(match[1]) if match else None
-        if not all(refusals) or node is None or node.op is None:
+        refused = [_refused(model, specs, dynamic, given | {label: s}) for s in (size + 1, size * 2, size // 2) if s]
+        node = nodes.get(refused[0].node) if refused[0] is not None else None
+        if None in refused or node is None or node.op is None:
             continue
         held = [
             f"{e.node.name} {show(model.params[e.node.name].shape)}" for e in node.inputs if e.node.name in model.params
@@ -446,11 +502,17 @@ def _multiples(
 
 def _refusal(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> str:
     """Reason why the model does not take these sizes of open axes; empty where it does."""
+    error = _refused(model, specs, dynamic, sizes)
+    return "" if error is None else without_given(error)
+
+
+def _refused(model: Model, specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> MXNetError | None:
+    """The error of a model that does not take these sizes of open axes; None of one that does."""
     try:
         model.infer(_at(specs, dynamic, sizes))
     except MXNetError as error:
-        return why(error)
-    return ""
+        return error
+    return None
 
 
 def _at(specs: Mapping[str, Spec], dynamic: Dynamic, sizes: Mapping[str, int]) -> dict[str, Spec]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from converters.writer import Converted
@@ -14,17 +16,19 @@ from hybrid.formats.files import write
 
 from ..cases import Cases, further_cases
 from ..compare import as_tolerance
-from ..engines import NativeEngine, OnnxEngine
+from ..engines import EngineError, NativeEngine, OnnxEngine, OutOfTime
 from ..expected import renamed, with_recording
 from ..inputs import as_specs, sources_of
 from ..judge import check
 from ..models import ONNX, BadInput, Model
+from ..paths import listed
 from ..renaming import rename_inputs
 from ..result import Case, Progress, VerifyResult, identify, with_names, with_warnings
-from .network import Network, fitting_sizes, fixed_by_weights
+from .network import Network, fitting_sizes, without_other_sizes
 from .writing import Made
 
 RANKING_TRIES = 3  # sets of drawn inputs, when near ties in a ranking are all that differs
+LONGER = (2, 8)  # sizes of open axes that are tried where 1 is refused
 MAPPED_OVER = 64 << 20  # bytes of weights; beyond, verification maps the written file's bytes instead of loading copies
 
 
@@ -57,18 +61,18 @@ def compared(model: Model, path: Path, converted: Converted, network: Network, t
     right = OnnxEngine(written, frugal=True, scratch=opened is not path)
     limits = as_tolerance(proof.tolerance)
 
-    def judged(seed: int, repro: str | os.PathLike[str] | None = None) -> VerifyResult:
+    def judged(network: Network, seed: int, repro: str | os.PathLike[str] | None = None) -> VerifyResult:
         cases, notes = _cases(left, right, network, seed)
         result = check(left, right, cases, tolerance=limits, repro=repro, progress=tell, layers=proof.layers)
         return with_warnings(result, notes) if notes else result
 
-    result = judged(proof.seed, proof.repro)
+    network, result = _at_some_size(network, lambda at: judged(at, proof.seed, proof.repro), tell)
     for attempt in range(1, RANKING_TRIES):
         if not _only_ties_differ(result):
             break
         at = result.divergence.node if result.divergence else ""
         tell(f"near ties at {at}: drawing other inputs")
-        again = judged(proof.seed + 1000 * attempt)
+        again = judged(network, proof.seed + 1000 * attempt)
         if again.equivalent:
             note = (
                 f"with seed {proof.seed} near ties came in another order at {at}, which is right by itself; "
@@ -80,6 +84,36 @@ def compared(model: Model, path: Path, converted: Converted, network: Network, t
         result = with_recording(result, told, left, right, tolerance=limits, progress=tell)
     read = identify(p for p in (model.path, model.params_path) if p is not None), ()
     return with_names(result, model.name, path.name, time.perf_counter() - start, read)
+
+
+def _at_some_size(
+    network: Network, judged: Callable[[Network], VerifyResult], tell: Progress
+) -> tuple[Network, VerifyResult]:
+    """The verdict on a network, at longer open axes where a run refuses those of size 1 that nobody asked for."""
+    try:
+        return network, judged(network)
+    except (EngineError, MXNetError) as error:
+        if isinstance(error, OutOfTime):
+            raise
+        for longer in filter(None, map(network.longer, LONGER)):
+            tell("trying longer inputs")
+            with contextlib.suppress(EngineError, MXNetError):
+                result = judged(longer)
+                note = _refused_alone(network, longer, error)
+                return longer, dataclasses.replace(result, warnings=(note, *result.warnings))
+        raise
+
+
+def _refused_alone(network: Network, longer: Network, error: Exception) -> str:
+    """A remark on open axes that a size of 1 is too short for."""
+    changed = {
+        label: longer.specs[n].shape[a]  # type: ignore[index]
+        for n, axes in network.axes.items()
+        for a, label in axes.items()
+        if n in network.specs and network.specs[n].shape != longer.specs[n].shape and label in network.chosen
+    }
+    said = str(error).splitlines()[0]
+    return f"{listed(changed)}: a size of 1 is refused ({said}); compared at {listed(map(str, changed.values()))} and others"
 
 
 def _cases(left: NativeEngine, right: OnnxEngine, network: Network, seed: int) -> tuple[list[Case], tuple[str, ...]]:
@@ -105,13 +139,8 @@ def _cases(left: NativeEngine, right: OnnxEngine, network: Network, seed: int) -
             out.append(other.case(seed + 1, seen=seen))
             left.program.inference(left.complete(out[-1].feeds))
         except MXNetError as error:
-            if fixed := fixed_by_weights(left.model, used, network.axes):
-                raise BadInput(fixed) from error
-            raise BadInput(
-                f"the model does not fit the sizes made up to verify its dynamic axes ({error}); "
-                "make the axes that vary together dynamic under one label, or "
-                "give a second set of inputs (--also FILE.npz, or also=) of sizes that belong together"
-            ) from error
+            also = ", or give a second set of inputs (--also FILE.npz, or also=) of sizes that belong together"
+            raise without_other_sizes(left.model, used, network.axes, error, also) from error
     return out + further_cases(made, seed, seen, network.proof.draws), notes
 
 

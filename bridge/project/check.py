@@ -17,7 +17,7 @@ from ..engines import EngineError, engine_for
 from ..expected import RECORDED
 from ..faces.notebook import listener
 from ..inputs import as_specs
-from ..models import GIVE_PARAMS, NO_PARAMS, BadInput, Model, open_model
+from ..models import BadInput, Model, NoParams, open_model
 from ..paths import SizesWanted, file_of, plural
 from ..printable import message
 from ..recorded import Recording, feeds_of, load_recording
@@ -353,15 +353,15 @@ def _problem(entry: Entry, file: str, error: Exception, seconds: float) -> FileR
     if isinstance(error, SizesWanted):  # who reads this has a file to write it in, and no option
         sizes = ", ".join(f"{n} = [{example.replace(',', ', ')}]" for n, example in error.sizes.items())
         told = f"give the sizes of inputs in {NAME}, for instance inputs = {{ {sizes} }}"
-    if isinstance(error, BadInput) and error.problems[0].startswith(NO_PARAMS):
-        told = error.problems[0].replace(GIVE_PARAMS, f'params = "PATH" in {NAME} names another file')
+    if isinstance(error, NoParams):
+        found = f"no .params file was found beside {error.symbol}"
         # it may be the first file that lacks them, beside which this one was to be
         for each in entry.files:
             symbol = entry.path(each).with_name(f"{entry.path(each).name.removesuffix('-symbol.json')}-symbol.json")
-            if told.startswith(f"{NO_PARAMS} {symbol},"):
-                prefix = symbol.name.removesuffix("-symbol.json")
+            if symbol == error.symbol:
                 written = each if each.endswith("-symbol.json") else f"{each}-symbol.json"
-                told = f"no {prefix}-NNNN.params beside {written}{told.removeprefix(f'{NO_PARAMS} {symbol}')}"
+                found = f"no {symbol.name.removesuffix('-symbol.json')}-NNNN.params beside {written}"
+        told = error.words(found, f'params = "PATH" in {NAME} names another file')
     return FileResult(entry.name, file, status, "; ".join(told.splitlines()), seconds=seconds)
 
 

@@ -55,6 +55,10 @@ Floats = tuple[float, ...]
 DType = np.dtype
 
 
+class NotTaken(ValueError):
+    """Raised for a value that an attribute does not take, in words that say more than that."""
+
+
 class Kind:
     """One kind of attribute. ``read`` gives the typed value, ``write`` the text that MXNet 1.9.1 reads back."""
 
@@ -96,7 +100,7 @@ class Int(Kind):
         whole: Any = value if type(value) is Dim else int(value)
         low, high = self.within
         if not low <= whole <= high:
-            raise ValueError(f"wanted at least {low}" if whole < low and low >= 0 else f"wanted {low} to {high}")
+            raise NotTaken(f"wanted at least {low}" if whole < low and low >= 0 else f"wanted {low} to {high}")
         if whole != value:
             raise ValueError
         return whole
@@ -357,12 +361,12 @@ def dtype(value: Any) -> Any:
             try:
                 import ml_dtypes
             except ImportError:
-                raise ValueError(f"dtype {value} needs the package ml_dtypes: pip install ml_dtypes") from None
+                raise NotTaken(f"dtype {value} needs the package ml_dtypes: pip install ml_dtypes") from None
             if not hasattr(ml_dtypes, value):
-                raise ValueError(f"dtype {value} needs a newer ml_dtypes: pip install -U ml_dtypes")
+                raise NotTaken(f"dtype {value} needs a newer ml_dtypes: pip install -U ml_dtypes")
             return np.dtype(getattr(ml_dtypes, value))
         if value not in _NAMED:
-            raise ValueError(f"dtype {value[:40]!r} is not known; there are {', '.join(DTYPE_FLAGS)}")
+            raise NotTaken(f"dtype {value[:40]!r} is not known; there are {', '.join(DTYPE_FLAGS)}")
         return _NAMED[value]
     if issubclass(type(value), np.dtype) and value in _NAMES:
         return value
@@ -376,7 +380,7 @@ def dtype(value: Any) -> Any:
     except (TypeError, ValueError):
         raise ValueError(f"{value!s:.80} is not a dtype") from None
     if found.name not in DTYPE_FLAGS:
-        raise ValueError(f"dtype {found.name} is not known; there are {', '.join(DTYPE_FLAGS)}")
+        raise NotTaken(f"dtype {found.name} is not known; there are {', '.join(DTYPE_FLAGS)}")
     return found.newbyteorder("=") if found.isbuiltin == 0 else found
 
 
@@ -403,7 +407,7 @@ def dtype_flag(value: Any) -> int:
     """The code that MXNet has for a dtype. Raises ValueError for one that it has no code for."""
     name = dtype(value).name
     if name not in MXNET_DTYPES:
-        raise ValueError(f"dtype {name} has no code in MXNet; it has {', '.join(MXNET_DTYPES)}")
+        raise NotTaken(f"dtype {name} has no code in MXNet; it has {', '.join(MXNET_DTYPES)}")
     return DTYPE_FLAGS[name]
 
 

@@ -1,5 +1,9 @@
 """The errors that gluonnx raises on purpose. Each is also the built-in error that a careless caller would expect."""
 
+from __future__ import annotations
+
+from typing import TypeVar
+
 
 class MXNetError(RuntimeError):
     """Base of every error that gluonnx raises on purpose; the name that scripts written for MXNet catch.
@@ -13,6 +17,13 @@ class MXNetError(RuntimeError):
     ...     print(type(error).__name__)
     OpError
     """
+
+    node: str = ""
+    """Name of the node that an error happened at; empty where it is about none."""
+    operator: str = ""
+    """Name of the operator that refuses something; empty where none does."""
+    reason: str = ""
+    """The words of an operator, without where that was and what it was given; empty where no operator says it."""
 
 
 class FormatError(MXNetError, ValueError):
@@ -84,3 +95,36 @@ class NativeArgumentError(InternalError, ValueError):
 
 class OperandError(MXNetError, TypeError, AssertionError):
     """A function of nd was given something that is no NDArray, or one of sym something that is no Symbol."""
+
+
+E = TypeVar("E", bound=MXNetError)
+
+
+def of_operator(kind: type[E], operator: str, reason: str) -> E:
+    """The error of an operator for something that it does not take; whoever has a node of it says where that was, by at_node."""
+    error = kind(f"{operator}: {reason}")
+    error.operator, error.reason = operator, reason
+    return error
+
+
+def at_node(kind: type[E], node: str, operator: str, reason: str, given: str = "") -> E:
+    """An error that happened at a node of a graph. given: what the node was given, in words."""
+    error = kind(f"{_where(node, operator)} {reason}{given and f' ({given})'}")
+    error.node, error.operator, error.reason = node, operator, reason
+    return error
+
+
+def _where(node: str, operator: str) -> str:
+    return f"Error in operator {node}: [{operator}]"
+
+
+def without_given(error: MXNetError) -> str:
+    """The words of an error, without what the node was given that it happened at."""
+    return f"{_where(error.node, error.operator)} {error.reason}" if error.node else str(error)
+
+
+def reason_of(error: Exception, operator: str) -> str:
+    """The words of an error, without the operator's name where it is this one's own."""
+    if isinstance(error, MXNetError) and error.operator == operator and not error.node:
+        return error.reason
+    return str(error)

@@ -133,11 +133,16 @@ def afford_step(done: int, what: str) -> None:
 
 def afford(size: int, what: str, do: str = "give smaller sizes, or allow more with set_memory_budget") -> None:
     """Raise OutOfMemory where so many bytes are more than the budget. what: who wants them, for the message."""
+    if said := beyond(size, do):
+        raise OutOfMemory(f"{what} {said}")
+
+
+def beyond(size: int, do: str = "give smaller sizes, or allow more with set_memory_budget") -> str:
+    """Words for something of so many bytes, where that is more than the budget; empty where it is not."""
     if size <= SMALL and _chosen is None:
-        return
+        return ""
     budget = memory_budget()
-    if size > budget:
-        raise OutOfMemory(f"{what} takes {amount(size)}, and the memory budget is {amount(budget)}; {do}")
+    return f"takes {amount(size)}, and the memory budget is {amount(budget)}; {do}" if size > budget else ""
 
 
 def afford_array(shape: Iterable[int], dtype: np.dtype, what: str) -> None:

@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from .attrs import Kind, kind_of
+from .attrs import Kind, NotTaken, kind_of
 from .dims import has_dims
-from .error import OpError
+from .error import OpError, of_operator
 from .forking import cached_property
 from .shapes import MaybeShape, Shape
 from .tables import Table
@@ -384,7 +384,7 @@ class Op:
 
     def error(self, message: str) -> OpError:
         """The error to raise when inputs do not fit; the caller adds the node."""
-        return OpError(f"{self.name}: {message}")
+        return of_operator(OpError, self.name, message)
 
     def draws(self, training: bool) -> bool:
         """True when running the operator takes numbers from the generator."""
@@ -427,7 +427,7 @@ class Op:
             try:
                 values[field.name] = field.kind.read(value)
             except (ValueError, TypeError, OverflowError) as error:
-                detail = f" ({error})" if str(error).startswith(("dtype", "wanted")) else ""
+                detail = f" ({error})" if isinstance(error, NotTaken) else ""
                 problems.append(f"attribute {field.name}={_abbreviate(value)} is not {field.kind.label}{detail}")
         unknown = [a for a in attrs if a not in self.ignored_attributes] if self.fields else []
         if unknown and self.reads_for_gradient:
@@ -435,11 +435,11 @@ class Op:
         elif unknown:  # MXNet reads no attribute of an operator that has none
             problems += [f"unknown attribute {a[:100]}; it takes {', '.join(self.fields)}" for a in unknown]
         if problems:
-            raise OpError(f"{self.name}: {'; '.join(problems)}")
+            raise self.error("; ".join(problems))
         self.__dict__.update(values)
         problem = self.check()
         if problem:
-            raise OpError(f"{self.name}: {problem}")
+            raise self.error(problem)
         # texts, not values: NaN differs from itself, and NumPy says dtype("float64") == None
         self._seal((type(self), *(f.kind.write(values[f.name]) for f in self.fields.values()), *self.unread))
 

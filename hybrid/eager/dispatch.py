@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.attrs import dtype as read_dtype
 from ..core.changes import LAST
-from ..core.error import MXNetError, OpError
+from ..core.error import MXNetError, OpError, at_node
 from ..core.memory_budget import afford
 from ..core.op import Memo, Op, Spec
 from ..core.shapes import is_known, show
@@ -75,7 +75,7 @@ def specialize(op: Op, key: tuple[Any, ...]) -> SpecializedCall:
     settings = LAST.settings
     wanted = op.input_names()
     if len(key) != 2 * len(wanted):
-        raise OpError(f"{op.name}: got {len(key) // 2} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
+        raise op.error(f"got {len(key) // 2} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
     specs = specs_of(op, key[::2], key[1::2])
     known = all(is_known(s.shape) and s.dtype is not None for s in specs)
     counts = [math.prod(s.shape) for s in specs] if known else []  # type: ignore[arg-type]
@@ -150,10 +150,11 @@ def check_first_result(op: Op, result: Any, call: SpecializedCall) -> np.ndarray
     (result,) = result if isinstance(result, tuple | list) else (result,)
     result, (spec,) = np.asarray(result), call.specs
     if result.shape != spec.shape or result.dtype != spec.dtype:
-        raise MXNetError(
-            f"Error in operator {op.name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
-            f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
+        said = (
+            f"computed {result.dtype}{show(result.shape)} where inference said {spec.dtype}{show(spec.shape)}; this is a bug in "
+            "the operator, please report it"
         )
+        raise at_node(MXNetError, op.name, op.name, said)
     call.validated = True
     return result
 
@@ -161,7 +162,7 @@ def check_first_result(op: Op, result: Any, call: SpecializedCall) -> np.ndarray
 def check_targets(op: Op, targets: Sequence[Any], specs: Sequence[Spec]) -> None:
     """Raise OpError unless the arrays given as ``out`` are as the results will be, MXNetError for one that is read-only."""
     if len(targets) != len(specs):
-        raise OpError(f"{op.name}: got {len(targets)} arrays in out, wanted {len(specs)}")
+        raise op.error(f"got {len(targets)} arrays in out, wanted {len(specs)}")
     for target, spec in zip(targets, specs):
         shape, dtype = spec
         wrong = is_known(shape) and target.shape != shape

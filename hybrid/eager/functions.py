@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import functions
-from ..core.error import OperandError, OpError
+from ..core.error import OperandError
 from ..core.op import DENSE, Op
 from ..execution.context import resolve
 from .array import NDArray, invoke
@@ -72,7 +72,7 @@ def _call(
         if missing or extra:
             problems = [f"{', '.join(missing)} missing"] if missing else []
             problems += [f"{', '.join(extra)} not taken with these attributes"] if extra else []
-            raise OpError(f"{op.name}: {'; '.join(problems)}; its inputs are {', '.join(wanted) or 'none'}")
+            raise op.error(f"{'; '.join(problems)}; its inputs are {', '.join(wanted) or 'none'}")
         values = [inputs[n] for n in wanted]
     if isinstance(out, NDArray) and out._face is not face:
         raise _mixed(f"{name}: out", out, face)

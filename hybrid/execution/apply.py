@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..core import rng as generators
-from ..core.error import InternalError, MXNetError, OpError, OutOfMemory
+from ..core.error import InternalError, MXNetError, OpError, OutOfMemory, at_node
 from ..core.fp_warnings import ignoring_fp_warnings
-from ..core.memory_budget import afford, size_of
+from ..core.memory_budget import beyond, size_of
 from ..core.op import Op, Spec
 from ..core.shapes import Undecided, fits, is_known, show
 from ..ir.graph import Entry, Graph, Node, SubgraphFunction
@@ -78,14 +78,12 @@ def apply_tracked(
         if copied:
             results = tuple(np.array(r) if s else r for r, s in zip(results, shared))
     if len(results) != len(specs):
-        raise InternalError(
-            f"Error in operator {name}: [{op.name}] computed {len(results)} results, wanted {len(specs)}"
-        )
+        raise at_node(InternalError, name, op.name, f"computed {len(results)} results, wanted {len(specs)}")
     for result, spec in zip(results, specs):
         shape, dtype = spec
         if not fits(shape, result.shape) or (dtype is not None and result.dtype != dtype):
             if (misfit := _misfit(op, arrays, name)) is not None:
-                raise type(misfit)(f"Error in operator {name}: {misfit}")
+                raise misfit
             # where values decide about it, or about its inputs, it is from its readers that inference knows the shape
             decided = (dtype is None or result.dtype == dtype) and (
                 op.data_dependent_shape or _matches_inference(op, arrays, results, name)
@@ -95,9 +93,11 @@ def apply_tracked(
                 if decided
                 else "this is a bug in the operator, please report it"
             )
-            raise (MXNetError if decided else InternalError)(
-                f"Error in operator {name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
-                f"inference said {spec.dtype}{show(spec.shape)}; {blame}"
+            raise at_node(
+                MXNetError if decided else InternalError,
+                name,
+                op.name,
+                f"computed {result.dtype}{show(result.shape)} where inference said {spec.dtype}{show(spec.shape)}; {blame}",
             )
     return results, copied
 
@@ -117,11 +117,7 @@ def _afford(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Spec], name: s
             raise failure(op, arrays, name, op.error(str(error)) if plain else error) from error
         shapes = found if isinstance(found, list) else [found]
         specs = [Spec(a, b.dtype) for a, b in zip(shapes, specs)]
-    size = sum(size_of(*s) for s in specs)
-    if size >= LARGE:
-        afford(
-            size, f"Error in operator {name}: [{op.name}] its output of shape {', '.join(show(s.shape) for s in specs)}"
-        )
+    _afford_outputs(name, op, specs)
 
 
 def afford_all(graph: Graph, inference: Inference) -> None:
@@ -129,31 +125,35 @@ def afford_all(graph: Graph, inference: Inference) -> None:
     for node in graph.nodes:
         if node.op is not None:
             for i in range(node.num_outputs):
-                spec = inference.spec(Entry(node, i))
-                size = size_of(*spec)
-                if size >= LARGE:
-                    afford(
-                        size, f"Error in operator {node.name}: [{node.op.name}] its output of shape {show(spec.shape)}"
-                    )
+                _afford_outputs(node.name, node.op, [inference.spec(Entry(node, i))])
+
+
+def _afford_outputs(node: str, op: Op, specs: Sequence[Spec]) -> None:
+    """Raise OutOfMemory, naming the node, where these take more than the budget."""
+    size = sum(size_of(*s) for s in specs)
+    if size >= LARGE and (said := beyond(size)):
+        shapes = ", ".join(show(s.shape) for s in specs)
+        raise at_node(OutOfMemory, node, op.name, f"its output of shape {shapes} {said}")
 
 
 def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -> MXNetError:
     """The error for an operator's compute that has raised: with the operator's name and what it was given."""
-    given = ", ".join(f"{a.dtype}{show(a.shape)}" for a in arrays)
-    where = f"Error in operator {name}: [{op.name}]"
+    given = f"inputs: {', '.join(f'{a.dtype}{show(a.shape)}' for a in arrays)}"
     if isinstance(error, MXNetError):
-        return type(error)(f"{where} {error} (inputs: {given})")
+        return at_node(type(error), name, op.name, str(error), given)
     if isinstance(error, MemoryError):
-        return OutOfMemory(f"{where} memory does not suffice: {error} (inputs: {given}); give smaller inputs")
+        said = f"memory does not suffice: {error} ({given}); give smaller inputs"
+        return at_node(OutOfMemory, name, op.name, said)
     if isinstance(error, np.linalg.LinAlgError):
-        return OpError(f"{where} got a matrix that has no answer ({error}; inputs: {given})")
+        return at_node(OpError, name, op.name, f"got a matrix that has no answer ({error}; {given})")
     misfit = _misfit(op, arrays, name)
     if misfit is not None:
-        return type(misfit)(f"Error in operator {name}: {misfit}")
-    return InternalError(
-        f"{where} {type(error).__name__}: {error} (inputs: {given}); inference let these inputs pass, so this is a bug in the "
-        "operator, please report it"
+        return misfit
+    said = (
+        f"{type(error).__name__}: {error} ({given}); inference let these inputs pass, so this is a bug in the operator, please "
+        "report it"
     )
+    return at_node(InternalError, name, op.name, said)
 
 
 def _misfit(op: Op, arrays: Sequence[np.ndarray], name: str) -> MXNetError | None:

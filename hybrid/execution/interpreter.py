@@ -142,7 +142,7 @@ class Interpretation(Bound):
                 for slot in dying:
                     values[slot] = None
         except MXNetError as error:
-            if str(error).startswith("Error in operator"):
+            if error.node:
                 raise
             assert step is not None
             raise failure(step.op, [values[i] for i in step.inputs], step.node.name, error) from error

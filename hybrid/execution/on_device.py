@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import rng as generators
-from ..core.error import MXNetError, OutOfMemory
+from ..core.error import MXNetError, OutOfMemory, at_node
 from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.op import Op, Spec
 from ..core.shapes import fits, show
@@ -121,9 +121,8 @@ def _attempt(
     except Exception as error:  # the CPU has the answer, or the operator's own error
         why = f"{type(error).__name__}: {error}"
         if proven and changed:
-            raise MXNetError(
-                f"Error in operator {op.name}: [{op.name}] {why}; what it writes to may be written in part"
-            ) from error
+            said = f"{why}; what it writes to may be written in part"
+            raise at_node(MXNetError, op.name, op.name, said) from error
     for i, kept in before:
         arrays[i][...] = kept
     for array in lent:

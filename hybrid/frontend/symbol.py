@@ -72,7 +72,7 @@ def create(
     wanted = op.input_names()
     named = dict(zip(wanted, inputs)) if not isinstance(inputs, Mapping) else dict(inputs)
     if not isinstance(inputs, Mapping) and len(inputs) > len(wanted):
-        raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {len(wanted)}")
+        raise op.error(f"got {len(inputs)} inputs, wanted {len(wanted)}")
     extra = [n for n in named if n not in wanted]
     if extra:
         raise OpError(

@@ -74,7 +74,7 @@ def _apply(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: 
     wanted = op.input_names()
     found = {**inputs, **named} if isinstance(inputs, dict) else {**dict(zip(wanted, inputs, strict=True)), **named}
     if set(found) != set(wanted):
-        raise OpError(f"{op.name}: got inputs {', '.join(found) or 'none'}, wanted {', '.join(wanted) or 'none'}")
+        raise op.error(f"got inputs {', '.join(found) or 'none'}, wanted {', '.join(wanted) or 'none'}")
     node = Node(op, name.lower(), [found[n].entry for n in wanted], texts)
     return Expression(tuple(Entry(node, i) for i in range(node.num_visible_outputs)))
 

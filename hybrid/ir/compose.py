@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..core.dims import has_dims
-from ..core.error import OpError
 from ..core.op import BACKWARD, FUSED, Op, Spec
 from ..core.shapes import Undecided, is_known
 from . import build
@@ -66,7 +65,7 @@ def _said(op: Op, say: Callable[..., Any], specs: Sequence[Spec] | None) -> Grap
 def _as_graph(op: Op, given: build.Expression | Sequence[build.Expression]) -> Graph:
     outputs = [g.entry for g in ((given,) if isinstance(given, build.Expression) else given)]
     if len(outputs) != len(op.output_names()):
-        raise OpError(f"{op.name}: its composition gave {len(outputs)} outputs, wanted {len(op.output_names())}")
+        raise op.error(f"its composition gave {len(outputs)} outputs, wanted {len(op.output_names())}")
     return Graph(outputs)
 
 

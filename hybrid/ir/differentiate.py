@@ -58,7 +58,7 @@ def rule(op: Op) -> GradientRule:
     elif not isinstance(given, tuple | list):
         given = (given,)
     if len(given) != len(inputs):
-        raise OpError(f"{op.name}: its gradient rule gave {len(given)} gradients for {len(inputs)} inputs")
+        raise op.error(f"its gradient rule gave {len(given)} gradients for {len(inputs)} inputs")
     wanted = [(i, g.entry) for i, g in enumerate(given) if g is not None]
     graph = Graph(entry for _, entry in wanted)
     used = {n.name for n in graph.variables()}

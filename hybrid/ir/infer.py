@@ -20,7 +20,7 @@ import numpy as np
 from ..core.attrs import declared_dtype, kind_of
 from ..core.attrs import dtype as read_dtype
 from ..core.dims import Dim, has_dims
-from ..core.error import InternalError, MXNetError, OpError
+from ..core.error import InternalError, MXNetError, OpError, at_node, reason_of
 from ..core.fp_warnings import ignoring_fp_warnings
 from ..core.op import BACKWARD, FAMILY, Op, Spec
 from ..core.shapes import MOST_DIMS, UNKNOWN, MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
@@ -448,13 +448,13 @@ def _at(node: Node, error: Exception, what: str, values: list[str]) -> MXNetErro
     """The error, with the node it happened at and what the node was given: rules refuse with OpErrors or ValueErrors, whatever
     else they raise is a bug of theirs."""
     assert node.op is not None
-    text = str(error).removeprefix(f"{node.op.name}: ")
+    text = reason_of(error, node.op.name)
     names = (*node.op.input_names(), *("extra",) * len(values))
-    given = ", ".join(f"{name} {value}" for name, value in zip(names, values))
-    where = f"Error in operator {node.name}: [{node.op.name}]"
+    given = f"{what}: {', '.join(f'{name} {value}' for name, value in zip(names, values))}"
     if isinstance(error, ValueError):
-        return OpError(f"{where} {text} ({what}: {given})")
-    return InternalError(
-        f"{where} {type(error).__name__}: {text} ({what}: {given}); its inference should refuse what it does not take in words, "
-        "so this is a bug in the operator, please report it"
+        return at_node(OpError, node.name, node.op.name, text, given)
+    said = (
+        f"{type(error).__name__}: {text} ({given}); its inference should refuse what it does not take in words, so this is a bug "
+        "in the operator, please report it"
     )
+    return at_node(InternalError, node.name, node.op.name, said)

@@ -211,10 +211,10 @@ def _read_node(
         declared = getattr(op, cls.count, 0) if cls.inputs[:1] and cls.inputs[0].startswith("*") else 0
         # before they are named one by one, for the number may be absurd; control flow counts its subgraphs too
         if declared > len(inputs) + len(subgraphs):
-            raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {declared} ({cls.count})")
+            raise op.error(f"got {len(inputs)} inputs, wanted {declared} ({cls.count})")
         wanted = op.input_names()
         if len(inputs) > len(wanted):
-            raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
+            raise op.error(f"got {len(inputs)} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
     except OpError as error:
         problems.append(f"node {name}: {error}")
         return Node(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.error import OpError
+from ..core.error import OpError, at_node
 from ..ops.casting import Cast
 from .graph import Graph, Node
 
@@ -31,6 +31,8 @@ class Picks(NamedTuple):
     """Positions that a graph is given, and what they pick from."""
 
     node: str
+    operator: str
+    """Names of the node that picks, and of its operator."""
     positions: str
     """Name of the variable that holds them."""
     table: str
@@ -41,9 +43,12 @@ class Picks(NamedTuple):
     def refuse(self, positions: np.ndarray, size: int) -> None:
         """Raise OpError for positions that are outside."""
         if outside(positions, size):
-            raise OpError(
-                f"Error in operator {self.node}: [take] got positions {positions.min()} to {positions.max()} in input "
-                f"{self.positions}, wanted {-size} to {size - 1}: {self.table} has {size} rows"
+            raise at_node(
+                OpError,
+                self.node,
+                self.operator,
+                f"got positions {positions.min()} to {positions.max()} in input {self.positions}, wanted {-size} to {size - 1}: "
+                f"{self.table} has {size} rows",
             )
 
 
@@ -61,7 +66,8 @@ def picks(graph: Graph) -> Iterator[Picks]:
         while not places.node.is_variable and _keeps_numbers(places.node):
             places = places.node.inputs[0]
         if places.node.is_variable and table.node.is_variable:
-            yield Picks(node.name, places.node.name, table.node.name, int(getattr(node.op, "axis", 0)))
+            axis = int(getattr(node.op, "axis", 0))
+            yield Picks(node.name, node.op.name, places.node.name, table.node.name, axis)
 
 
 def _keeps_numbers(node: Node) -> bool:

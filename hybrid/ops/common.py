@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..core.error import reason_of
 from ..core.np_mode import is_np_shape
 from ..core.op import Op, lookup
 from ..core.shapes import UNKNOWN, MaybeShape, Shape, Undecided, fits, is_known, merge, merge_all, show
@@ -271,7 +272,7 @@ def want_answers(
     try:
         found = forward.infer_shape(*(a.shape for a in inputs), values=inputs)  # type: ignore[call-arg]
     except ValueError as error:
-        raise op.error(str(error).removeprefix(f"{forward.name}: ")) from None
+        raise op.error(reason_of(error, forward.name)) from None
     ends = dict(zip(forward.output_names(), found if isinstance(found, list) else [found]))
     for name, (array, end) in heads.items():
         if not fits(ends[end], array.shape):

@@ -10,7 +10,6 @@ thread, so that Dropout inside a loop drops nothing while Module trains, which n
 import numpy as np
 
 from ..core.attrs import Several
-from ..core.error import OpError
 from ..core.memory_budget import afford_step
 from ..core.op import Op, op
 from ..core.shapes import UNKNOWN, identical, merge, merge_all
@@ -428,7 +427,7 @@ class CondBackward(ControlFlowBackward, Cond):
 def truth(op: Op, condition: np.ndarray) -> bool:
     """A condition as a bool. Raises OpError unless it is of one element."""
     if condition.size != 1:
-        raise OpError(f"{op.name}: got a condition of shape {condition.shape}, wanted one element")
+        raise op.error(f"got a condition of shape {condition.shape}, wanted one element")
     return bool(condition.item())
 
 

@@ -193,6 +193,42 @@ def test_float64_decides_beyond_that() -> None:
                 assert other.asked[0] == "foreign u ['b'] False"
 
 
+def test_rounding_on_the_way_is_known_by_what_the_other_side_rounds() -> None:
+    """Only where several nodes lie between; the models have to agree in float64 all the same. And as far off is not inexact."""
+    rows: list[tuple[int, float, float, Any, Any, bool, str]] = [
+        # operators, how far off want and got are, onnx's evaluator, our reading, equal, said
+        (5, -1500, 2900, None, off(0), True, ""),
+        (5, -1500, 3100, None, off(0), False, "beyond what rounding gives"),
+        (1, -1500, 2900, None, off(0), False, "beyond what rounding gives"),
+        (5, -1500, 2900, None, None, False, "beyond a sure tolerance, and float64 does not confirm it"),
+        (5, -1500, 2900, off(2900), None, False, "differ between the models in float64 too"),
+        (
+            5,
+            -1500,
+            3100,
+            off(0),
+            None,
+            True,
+            "known is inexact at node (Op): 3.7e-04 of its scale from float64, known 1.8e-04",
+        ),
+        (1, -1500, 2900, off(0), None, True, ""),
+        (
+            1,
+            -500,
+            2900,
+            off(0),
+            None,
+            True,
+            "known is inexact at node (Op): 3.5e-04 of its scale from float64, known 6.0e-05",
+        ),
+    ]
+    for operators, want, got, foreign, read, equal, said in rows:
+        source, other = Known(TRUTH, 0.0, part(operators)), Known(read, foreign=foreign)
+        found, note = local(source, other, off(got, dtype=F32), off(want, dtype=F32))
+        assert found.equal == equal, (operators, want, got, found.reason)
+        assert (note.startswith(said) and bool(note) == bool(said)) if equal else said in found.reason, (said, note)
+
+
 def test_the_reason_says_how_many_and_the_worst() -> None:
     got = off(0, dtype=F32)
     got[1] += F32(0.5)

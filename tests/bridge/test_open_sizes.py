@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx.parser
 import onnxruntime
 import pytest
 
@@ -38,6 +39,35 @@ def test_multiples_that_a_network_takes_are_told(halvings: int, side: int, tmp_p
         session.run(None, {"data": np.ones((1, 3, side + 1, side), np.float32)})
 
 
+def test_large_pictures_are_tried_at_smaller_ones_of_the_same_divisors(tmp_path: Path) -> None:
+    """An odd side, or one of the multiples that a network takes; a greater one where it is another network on a smaller."""
+    inputs = {"data": (1, 3, 96, 160)}
+    found = bridge.convert(hourglass(4), inputs=inputs, dynamic=OPEN, output=tmp_path / "m.onnx")
+    assert (1, 3, 64, 96) in [run["shapes"]["data"] for run in found.verification.runs]
+    said = "h, w: multiples of 16 work; other sizes, such as 97, fail"
+    assert any(w.startswith(said) for w in (*found.warnings, *found.verification.warnings)), found
+    net = mx.sym.Pooling(mx.sym.var("data"), kernel=(3, 3), stride=(2, 2), pool_type="max", name="pool")
+    found = bridge.convert(net, inputs=inputs, dynamic=OPEN, output=tmp_path / "m.onnx")
+    assert (1, 3, 65, 97) in [run["shapes"]["data"] for run in found.verification.runs]
+    shapes = [run["shapes"]["data"] for run in bridge.verify(net, tmp_path / "m.onnx", inputs=inputs).runs]
+    assert (1, 3, 65, 97) in shapes
+    net = mx.sym.Pooling(net, kernel=(2, 2), stride=(48, 48), pool_type="max", name="wide")
+    found = bridge.convert(net, inputs=inputs, dynamic=OPEN, output=tmp_path / "m.onnx")
+    assert (1, 3, 193, 321) in [run["shapes"]["data"] for run in found.verification.runs]
+
+
+def test_an_imported_network_of_any_size_is_compared_on_small_pictures(tmp_path: Path) -> None:
+    """Nothing says that it was trained on 224 x 224, on which a comparison takes ten times as long."""
+    net = mx.sym.Pooling(mx.sym.var("data"), kernel=(3, 3), stride=(2, 2), pool_type="max", name="pool")
+    for made, sides in ((net, [96, 65]), (hourglass(5), [96, 64]), (mx.sym.Pooling(net, kernel=(60, 60)), [128, 257])):
+        file = tmp_path / "m.onnx"
+        bridge.convert(made, inputs={"data": (1, 3, 160, 160)}, dynamic=OPEN, output=file, verify=False)
+        bridge.import_onnx(file, output=tmp_path / "m", verify=False)
+        found = bridge.convert(tmp_path / "m", output=tmp_path / "again.onnx")
+        assert list(dict.fromkeys(run["shapes"]["data"][2] for run in found.verification.runs)) == sides
+        (tmp_path / "again.onnx").unlink()
+
+
 def test_a_network_that_takes_all_sizes_is_tried_at_odd_ones(tmp_path: Path) -> None:
     net = mx.sym.Pooling(mx.sym.var("data"), kernel=(3, 3), stride=(2, 2), pool_type="max")
     found = bridge.convert(net, inputs={"data": (1, 3, 8, 12)}, dynamic=OPEN, output=tmp_path / "m.onnx")
@@ -68,3 +98,23 @@ def test_a_side_that_has_to_be_even_is_told_alone() -> None:
     found = bridge.convert(net, inputs={"data": (1, 3, 8, 12)}, dynamic=OPEN)
     said = (*found.warnings, *found.verification.warnings)
     assert any(w.startswith("w: multiples of 2 work; other sizes, such as 13, fail") for w in said), said
+
+
+def test_a_size_of_1_that_a_run_refuses_gives_way_to_a_longer_one(tmp_path: Path) -> None:
+    """Inference takes it: which rows are picked, only a run looks at. A size that somebody gives stays."""
+    text = (
+        '<ir_version: 8, opset_import: ["": 17]> net (float[n, 4] x) => (float[m, 4] y) '
+        "<int64[3] rows = {0, ROW, 0}> { y = Gather <axis = 0> (x, rows) }"
+    )
+    for row, sizes in ((1, [2, 3]), (7, [8, 9])):
+        (tmp_path / "m.onnx").write_bytes(onnx.parser.parse_model(text.replace("ROW", str(row))).SerializeToString())
+        bridge.import_onnx(tmp_path / "m.onnx", output=tmp_path / "m", verify=False)
+        found = bridge.convert(tmp_path / "m", output=tmp_path / "again.onnx")
+        assert list(dict.fromkeys(run["shapes"]["x"][0] for run in found.verification.runs)) == sizes
+        assert any(
+            w.startswith("n: a size of 1 is refused (") and f"compared at {sizes[0]} and others" in w
+            for w in found.verification.warnings
+        )
+        (tmp_path / "again.onnx").unlink()
+    with pytest.raises((bridge.EngineError, mx.MXNetError)):
+        bridge.convert(tmp_path / "m", inputs={"x": (1, 4)}, output=tmp_path / "again.onnx")

@@ -61,6 +61,33 @@ def test_elements_are_picked_along_axes_of_more_than_64(
     np.testing.assert_array_equal(ReferenceEngine(model).run_unchecked({"x": x, "i": places})["y"], want)
 
 
+GRIDS = np.load(Path(__file__).parents[2] / "fixtures" / "torch_grids.npz")
+
+
+@pytest.mark.parametrize("case", [name.removeprefix("output/") for name in GRIDS if name.startswith("output/")])
+def test_grids_are_sampled_in_float64_as_torch_does_it(case: str) -> None:
+    """By the evaluator, and by our operator, forward and backward; but on the very edges, where there are two slopes."""
+    axes, mode, padding, align = case.split()
+    data, grid, want = (GRIDS[n] for n in (f"data/{axes}", f"grid/{axes}", f"output/{case}"))
+    sides = ",".join("s" * (int(axes) - 2))
+    given = f"double[n,c,{sides}] x, double[n,{sides},d] grid"
+    head = f'<ir_version: 9, opset_import: ["": 20]> net ({given}) => (double[n,c,{sides}] y)'
+    said = f'mode = "{mode}", padding_mode = "{padding}", align_corners = {align}'
+    model = onnx.parser.parse_model(f"{head} {{ y = GridSample <{said}> (x, grid) }}")
+    found = ReferenceEngine(Model("net", proto=model)).run_unchecked({"x": data, "grid": grid})["y"]
+    np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-13)
+    attrs = {"mode": mode, "padding_mode": padding, "align_corners": align == "1"}
+    x, points = mx.nd.array(data, dtype="float64"), mx.nd.array(grid, dtype="float64")
+    x.attach_grad(), points.attach_grad()
+    with mx.autograd.record():
+        made = mx.nd._internal._onnx_GridSample(x, points, **attrs)
+        (made * made).sum().backward()
+    np.testing.assert_allclose(made.asnumpy(), want, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(x.grad.asnumpy(), GRIDS[f"by data/{case}"], rtol=1e-11, atol=1e-12)
+    off = ~(abs(grid) == 1).any(-1, keepdims=True)
+    np.testing.assert_allclose(points.grad.asnumpy() * off, GRIDS[f"by grid/{case}"] * off, rtol=1e-10, atol=1e-11)
+
+
 def test_a_network_that_is_all_in_the_tail_of_gelu_converts(tmp_path: Path) -> None:
     """onnxruntime's own rounds the error function before it adds 1; float64 says by how much, and not that the models differ."""
     network = mx.sym.LeakyReLU(mx.sym.var("data"), act_type="gelu", name="gelu")

@@ -54,6 +54,17 @@ def test_without_chance_nothing_is_left_out(tmp_path: Path) -> None:
     assert list(plain.inputs) == ["data"]
 
 
+def test_an_open_axis_that_weights_fix_is_named_with_the_node() -> None:
+    """As it is without --training: what inference says of sizes that were made up is no matter of who converts."""
+    made = symbol.SoftmaxOutput(
+        symbol.FullyConnected(symbol.var("data"), num_hidden=3, no_bias=True, name="fc"), name="softmax"
+    )
+    params = {"fc_weight": np.ones((3, 3 * 8 * 8), np.float32)}
+    dynamic = {"data": {0: "batch", 2: "height"}}
+    with pytest.raises(bridge.BadInput, match=r"fc .* has weights for one size alone.* leave data:2=height out"):
+        bridge.convert(made, params, inputs={"data": (2, 3, 8, 8)}, dynamic=dynamic, training=True)
+
+
 def test_the_command(tmp_path: Path) -> None:
     made = symbol.SVMOutput(symbol.var("data"), name="svm")
     made.save(str(tmp_path / "svm-symbol.json"))

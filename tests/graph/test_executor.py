@@ -1,5 +1,6 @@
 """Programs: a planned run equals a step-by-step run, alone and beside others, and its outputs are nobody else's memory."""
 
+import pickle
 import threading
 import tracemalloc
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import hybrid as mx
 from hybrid import gluon, native, nd, sym
-from hybrid.core.error import InternalError, MXNetError, OpError, OutOfMemory
+from hybrid.core.error import InternalError, MXNetError, OpError, OutOfMemory, without_given
 from hybrid.core.op import REGISTRY, lookup
 from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.eager.cached_op import CachedOp
@@ -584,6 +585,33 @@ def test_what_inference_says_at_the_run_is_told_as_what_it_is(monkeypatch: pytes
         with pytest.raises(wanted, match=said) as caught:
             program.run(feeds)
         assert type(caught.value) is wanted and str(caught.value).count("Error in operator") == 1
+
+
+def test_errors_tell_the_node_that_they_happened_at() -> None:
+    """Those of inference, of a run, and of a run that knows more than inference did: once in words, and by name."""
+    kept = applied("_contrib_boolean_mask", Entry(Node(None, "x")), Entry(Node(None, "i")), name="kept")
+    program = Program(Graph([applied("broadcast_add", kept, Entry(Node(None, "z")), name="sum")]), native=False)
+    feeds = {"x": np.ones((4, 2), "f"), "i": np.array([1, 0, 1, 1], "f"), "z": np.ones((2, 2), "f")}
+    with pytest.raises(OpError, match=r"^Error in operator sum: \[broadcast_add\] shapes \(3, 2\), \(2, 2\)") as caught:
+        program.run(feeds)
+    assert (caught.value.node, caught.value.operator) == ("sum", "broadcast_add")
+    assert caught.value.reason == "shapes (3, 2), (2, 2) do not broadcast"
+    assert (
+        without_given(caught.value) == "Error in operator sum: [broadcast_add] shapes (3, 2), (2, 2) do not broadcast"
+    )
+    with pytest.raises(OpError, match=r"\(input shapes: ") as caught:
+        program.run({**feeds, "z": np.ones((2, 3), "f")})
+    assert caught.value.node == "sum"
+    picked = Program(
+        Graph([applied("take", *(Entry(Node(None, n)) for n in "xi"), name="p", mode="raise")]), native=False
+    )
+    with pytest.raises(OpError) as caught:
+        picked.run({"x": feeds["x"], "i": np.array([7], "f")})
+    assert caught.value.node == "p"
+    with pytest.raises(OpError) as caught:
+        nd.dot(nd.ones((2, 3)), nd.ones((2, 3)))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.node, str(again)) == (caught.value.node, str(caught.value)) and again.node
 
 
 def test_plans_that_do_not_fit_into_memory_say_so(monkeypatch: pytest.MonkeyPatch) -> None:

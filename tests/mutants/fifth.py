@@ -326,8 +326,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "sizes of a label",
         "bridge/conversion/network.py",
-        "sizes.setdefault(label, size + 1 if axis == 0 else size * 2)",
-        "sizes[label] = size + 1 if axis == 0 else size * 2",
+        "sizes.setdefault(label, another(spec.shape, axis, less))",
+        "sizes[label] = another(spec.shape, axis, less)",
         "tests/bridge/test_convert.py -k test_a_second_size_for_each_label",
     ),
     (
