@@ -17,8 +17,9 @@ from hybrid.ir.graph import Entry, Graph, Node
 from . import symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
 from .names import Names
-from .proto_nodes import function_key, reads
+from .proto_nodes import function_key, reads, stored_tensors
 from .reader import OnnxFile
+from .stored_names import is_made_up
 
 FOLDED = 4096
 """Elements up to which the result of an operator on constants is computed when reading."""
@@ -126,6 +127,8 @@ class Imported(NamedTuple):
     """Questions that the file leaves open although the numbers depend on them, and how it was read."""
     changes_numerics: bool = False
     """True when repairs change numbers that a runtime computes from the file as it stands."""
+    training: dict[str, tuple[str, ...]] = {}
+    """Facts to know before it is trained, each with the nodes or parameters that it is of."""
 
 
 class ImportState:
@@ -136,6 +139,7 @@ class ImportState:
         self.file = file
         self.repairs: list[str] = []
         self.doubts: list[str] = []
+        self.training: dict[str, list[str]] = {}
         self.changes_numerics = False
         self.dense: set[str] = set()
         """Outputs of dense layers whose data were repaired to be whole images."""
@@ -167,6 +171,8 @@ class ImportState:
         self.stored: dict[int, str] = {}
         """Names of the model's own initializers, by the id of the array."""
         names = (t.name for t in (*proto.graph.initializer, *proto.graph.input))
+        self.overridden = frozenset(i.name for i in proto.graph.input if proto.ir_version >= 4)
+        """Inputs of the model; those that it stores too have that for a default. Before IR 4 all that is stored is an input."""
         self.names = Names((*names, *(s.values.name for s in proto.graph.sparse_initializer)))
 
     def expansion(self, function: onnx.FunctionProto, depth: int) -> int:
@@ -181,15 +187,53 @@ class ImportState:
         return self._expansions[key]
 
     @functools.cached_property
-    def reads(self) -> dict[str, int]:
-        """Number of readers of the model's stored tensors, by name: nodes, those of subgraphs too, and outputs."""
+    def merged(self) -> frozenset[str]:
+        """Parameters that PyTorch's exporter has not stored, since another one held the same numbers: it writes an Identity of that
+        one, under the name of this one. (Of what is one parameter in PyTorch, it writes one name.)"""
+        proto = self.file.proto
+        if proto.producer_name != "pytorch":
+            return frozenset()
+        stored = {t.name for t in proto.graph.initializer}
+        copies = (n for n in proto.graph.node if n.op_type == "Identity" and not n.domain and n.input[0] in stored)
+        return frozenset(n.output[0] for n in copies if not is_made_up(n.output[0]))
+
+    @functools.cached_property
+    def readers(self) -> dict[str, list[tuple[onnx.NodeProto | None, int]]]:
+        """Readers of the model's stored tensors, by name: nodes, and which of their inputs that is (-1 within a subgraph of
+        theirs); None for an output of the model."""
         graph = self.file.proto.graph
-        counts = dict.fromkeys((t.name for t in graph.initializer), 0)
-        counts.update((o, 0) for n in graph.node if n.op_type == "Constant" for o in n.output)
-        for name in itertools.chain((o.name for o in graph.output), *map(reads, graph.node)):
-            if name in counts:
-                counts[name] += 1
-        return counts
+        found: dict[str, list[tuple[onnx.NodeProto | None, int]]] = {t.name: [] for t in graph.initializer}
+        found.update((o, []) for n in graph.node if n.op_type == "Constant" for o in n.output)
+        found.update((name, []) for name in self.merged)
+        for info in graph.output:
+            found.get(info.name, []).append((None, -1))
+        for node in graph.node:
+            for place, name in enumerate(node.input):
+                found.get(name, []).append((node, place))
+            for name in itertools.islice(reads(node), sum(map(bool, node.input)), None):
+                found.get(name, []).append((node, -1))
+        return found
+
+    @functools.cached_property
+    def trains(self) -> bool:
+        """True where a node says that it is in training mode: then those that say they are not have been held back on purpose,
+        while in a file for inference none is, and which of them are to train nobody has said."""
+        graphs: list[Any] = [self.file.proto.graph, *self.file.proto.functions]
+        opset = self.opsets.get("", 1)
+        while graphs:
+            graph = graphs.pop()
+            stored = stored_tensors(graph)
+            for node in graph.node:
+                graphs += [g for a in node.attribute for g in (a.g, *a.graphs) if g.node]
+                if node.op_type == "BatchNormalization" and not node.domain:
+                    on = any(a.name == "training_mode" and a.i for a in node.attribute)
+                    on |= opset < 14 and sum(map(bool, node.output)) > 1
+                else:
+                    mode = stored.get(node.input[2]) if node.op_type == "Dropout" and len(node.input) > 2 else None
+                    on = mode is not None and bool(self.file.array(mode).any())
+                if on:
+                    return True
+        return False
 
     @functools.cached_property
     def read(self) -> frozenset[str]:

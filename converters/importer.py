@@ -105,6 +105,7 @@ class _Import(Importer):
             kinds,
             tuple(dict.fromkeys(self.shared.doubts)),
             self.shared.changes_numerics,
+            {what: tuple(dict.fromkeys(names)) for what, names in self.shared.training.items()},
         )
 
     def _with_sizes_inside(self, graph: Graph) -> Graph:

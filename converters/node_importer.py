@@ -122,6 +122,10 @@ class Importer:
         """Note that the file leaves something open, and how it was read."""
         self.shared.doubts.append(f"{self.label}: {what}")
 
+    def note_training(self, what: str) -> None:
+        """Note of the node being read what is to be known before the network is trained."""
+        self.shared.training.setdefault(what, []).append(self.label)
+
     @property
     def label(self) -> str:
         """The node being read, for messages: its name or that of its first output."""
@@ -208,10 +212,17 @@ class Importer:
             self.captured[key] = found, Node(None, name, (), dtype_attribute(found.dtype))
         return Entry(self.captured[key][1])
 
-    def is_sole_reader(self, *values: ImportedValue) -> bool:
-        """True when the node being read is the only one in the whole model that reads these stored tensors, each of them
-        once."""
-        return self.outer is None and all(v.const is not None and self.shared.reads.get(v.name) == 1 for v in values)
+    def own_copy(self, value: ImportedValue, name: str, *, weight: bool) -> ImportedValue:
+        """A stored tensor as a parameter of its own."""
+        assert value.const is not None
+        made = self.const(value.const.copy(), name=name)
+        made.weight = weight
+        return made
+
+    @property
+    def outermost(self) -> bool:
+        """True when the nodes being read belong to the model's own graph, not to one within it."""
+        return self.outer is None or (self.inline and self.outer.outermost)
 
     # -- nodes -----------------------------------------------------------------------------------------------------------
 

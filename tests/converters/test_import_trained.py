@@ -1,0 +1,188 @@
+"""Imported networks in training: the modes of layers, parameters that are one or several, constants that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from converters.importer import Imported, from_onnx, import_model
+from hybrid import autograd, cpu, gluon, nd, sym
+
+from .test_import_layers import uniform
+
+
+def model(
+    nodes: Sequence[onnx.NodeProto],
+    stored: dict[str, np.ndarray],
+    *,
+    x: tuple[Any, ...] = (6, 4, 3, 3),
+    outputs: Sequence[str] = ("y",),
+    opset: int = 17,
+    producer: str = "",
+) -> onnx.ModelProto:
+    """A model of x."""
+    graph = helper.make_graph(
+        list(nodes),
+        "graph",
+        [helper.make_tensor_value_info("x", 1, x)],
+        [helper.make_empty_tensor_value_info(n) for n in outputs],
+        [numpy_helper.from_array(a, n) for n, a in stored.items()],
+    )
+    opsets = [helper.make_opsetid("", opset)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name=producer)
+
+
+def block(found: Imported) -> gluon.SymbolBlock:
+    """The network, with its parameters."""
+    out, arguments, states = from_onnx(found)
+    made = gluon.SymbolBlock(out, [sym.var("x")])
+    made.collect_params().load_dict({**arguments, **states}, cpu(), cast_dtype=True, dtype_source="saved")
+    made.hybridize()
+    return made
+
+
+def trained(net: gluon.SymbolBlock, x: np.ndarray) -> Any:
+    """Outputs in training, of whose squares the gradients are made."""
+    with autograd.record():
+        y = net(nd.array(x))
+        loss = (y * y).sum()
+    loss.backward()
+    return y.asnumpy()
+
+
+def gradients(net: gluon.SymbolBlock) -> dict[str, np.ndarray]:
+    """By parameter, of those that are trained."""
+    return {n: p.grad().asnumpy() for n, p in net.collect_params().items() if p.grad_req != "null"}
+
+
+X = uniform(0, 6, 4, 3, 3)
+NORM = {n: uniform(i, 4, low=0.5, high=1.5) for i, n in enumerate(("scale", "b", "mean", "var"), 1)}
+
+
+def normalized(x: np.ndarray, of_batch: bool) -> np.ndarray:
+    mean, var = (x.mean((0, 2, 3)), x.var((0, 2, 3))) if of_batch else (NORM["mean"], NORM["var"])
+    scale, b, mean, var = (v[:, None, None] for v in (NORM["scale"], NORM["b"], mean, var))
+    return (x - mean) / np.sqrt(var + 1e-5) * scale + b
+
+
+def two_norms(opset: int, second: bool) -> onnx.ModelProto:
+    """One that is not in training mode, behind which another one may be."""
+    more = (["m", "v", "a", "c"] if opset < 14 else ["m", "v"]) if second else []
+    mode = {"training_mode": 1} if second and opset >= 14 else {}
+    stored = {f"{k}{n}": v for n in (1, 2) for k, v in NORM.items()}
+    nodes = [
+        helper.make_node("BatchNormalization", ["x", *(f"{k}1" for k in NORM)], ["h"]),
+        helper.make_node("BatchNormalization", ["h", *(f"{k}2" for k in NORM)], ["y", *more], **mode),
+    ]
+    return model(nodes, stored, opset=opset)
+
+
+@pytest.mark.parametrize("opset", [9, 13, 14, 17])
+def test_norms_that_are_not_in_training_mode_beside_one_that_is_stay_so(opset: int) -> None:
+    found = import_model(two_norms(opset, True))
+    got = trained(block(found), X)
+    np.testing.assert_allclose(got, normalized(normalized(X, False), True), rtol=1e-4, atol=1e-5)
+    said = {names: what for what, names in found.training.items()}
+    assert "not in training mode" in said["h",]
+    assert said["y",].startswith("in training mode")
+
+
+@pytest.mark.parametrize("opset", [9, 13, 14, 17])
+def test_norms_of_a_file_for_inference_normalize_by_the_batch_in_training(opset: int) -> None:
+    found = import_model(two_norms(opset, False))
+    net = block(found)
+    got = trained(net, X)
+    np.testing.assert_allclose(got, normalized(normalized(X, True), True), rtol=1e-4, atol=1e-5)
+    assert not found.training
+    moved = net.collect_params()["mean1"].data().asnumpy()
+    np.testing.assert_allclose(moved, 0.9 * NORM["mean"] + 0.1 * X.mean((0, 2, 3)), rtol=1e-5, atol=1e-6)
+
+
+def test_a_dropout_that_is_not_in_training_mode_beside_one_that_is_drops_nothing() -> None:
+    stored = {"rate": np.float32(0.5), "off": np.array(False), "on": np.array(True)}
+    nodes = [
+        helper.make_node("Dropout", ["x", "rate", "off"], ["h"]),
+        helper.make_node("Dropout", ["x", "rate"], ["i"]),
+        helper.make_node("Dropout", ["h", "rate", "on"], ["y"]),
+    ]
+    found = import_model(model(nodes, stored, outputs=("h", "i", "y")))
+    with autograd.record():
+        one, two, three = block(found)(nd.array(X))
+    assert np.array_equal(one.asnumpy(), X)
+    assert np.array_equal(two.asnumpy(), X), "training_mode is false where it is left out"
+    assert 0.3 < (three.asnumpy() == 0).mean() < 0.7
+    assert [names for what, names in found.training.items() if "dropping nothing" in what] == [("h", "i")]
+    alone = import_model(model(nodes[:1], stored, outputs=("h",)))
+    with autograd.record():
+        y = block(alone)(nd.array(X))
+    assert 0.3 < (y.asnumpy() == 0).mean() < 0.7
+    assert not alone.training
+
+
+def test_norms_are_held_beside_a_dropout_in_training_mode() -> None:
+    stored = {**NORM, "rate": np.float32(0), "on": np.array(True)}
+    nodes = [
+        helper.make_node("BatchNormalization", ["x", *NORM], ["h"]),
+        helper.make_node("Dropout", ["h", "rate", "on"], ["y"]),
+    ]
+    got = trained(block(import_model(model(nodes, stored))), X)
+    np.testing.assert_allclose(got, normalized(X, False), rtol=1e-4, atol=1e-5)
+
+
+def test_no_optimizer_changes_statistics_of_norms_that_mxnet_does_not_have() -> None:
+    half = {k: v.astype(np.float16) for k, v in NORM.items()}
+    nodes = [
+        helper.make_node("Cast", ["x"], ["h"], to=10),
+        helper.make_node("BatchNormalization", ["h", *half], ["i"]),
+        helper.make_node("Cast", ["i"], ["y"], to=1),
+    ]
+    found = import_model(model(nodes, half))
+    net = block(found)
+    trained(net, X)
+    assert set(gradients(net)) == {"scale", "b"}
+    assert [names for what, names in found.training.items() if "stored statistics" in what] == [("i",)]
+
+
+def merged(second: str) -> onnx.ModelProto:
+    """Two norms whose scales and variances are one stored tensor, as whoever wrote the file found that they are equal."""
+    ones, zeros = np.ones(4, np.float32), np.zeros(4, np.float32)
+    nodes = [
+        helper.make_node("Identity", ["n.weight"], [second]),
+        helper.make_node("BatchNormalization", ["x", "n.weight", "n.bias", "n.bias", "n.weight"], ["h"]),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("BatchNormalization", ["r", second, "n.bias", "n.bias", "n.weight"], ["y"]),
+    ]
+    return model(nodes, {"n.weight": ones, "n.bias": zeros}, producer="pytorch")
+
+
+def test_equal_tensors_that_are_stored_once_are_states_of_their_own() -> None:
+    net = block(import_model(merged("m.weight")))
+    trained(net, X)
+    names = set(net.collect_params())
+    assert {"n.weight", "m.weight", "n.bias"} <= names, "PyTorch has two scales"
+    states = {n for n in names if "moving" in n}
+    assert len(states) == 4
+    values = [net.collect_params()[n].data().asnumpy() for n in sorted(states) if n.endswith("mean")]
+    assert not np.allclose(*values), "each is moved by its own layer"
+
+
+def test_an_identity_of_what_is_no_parameter_by_its_name_is_the_same_parameter() -> None:
+    names = set(block(import_model(merged("onnx::Mul_3"))).collect_params())
+    assert "n.weight" in names
+    assert "onnx::Mul_3" not in names
+
+
+def test_a_norm_that_is_called_twice_has_its_states_once() -> None:
+    nodes = [
+        helper.make_node("BatchNormalization", ["x", *NORM], ["h"]),
+        helper.make_node("BatchNormalization", ["h", *NORM], ["y"]),
+    ]
+    net = block(import_model(model(nodes, NORM)))
+    assert set(net.collect_params()) == set(NORM)
+    got = trained(net, X)
+    np.testing.assert_allclose(got, normalized(normalized(X, True), True), rtol=1e-4, atol=1e-5)
