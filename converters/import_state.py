@@ -19,8 +19,9 @@ from .error import ConversionError, Problem, Unsupported
 from .names import Names
 from .proto_nodes import function_key, reads, stored_tensors
 from .reader import OnnxFile
-from .stored_names import is_made_up
+from .stored_names import equal, is_made_up, relaid
 
+_FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16)
 FOLDED = 4096
 """Elements up to which the result of an operator on constants is computed when reading."""
 INLINE = 1024
@@ -196,6 +197,21 @@ class ImportState:
         stored = {t.name for t in proto.graph.initializer}
         copies = (n for n in proto.graph.node if n.op_type == "Identity" and not n.domain and n.input[0] in stored)
         return frozenset(n.output[0] for n in copies if not is_made_up(n.output[0]))
+
+    @functools.cached_property
+    def relaid(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Stored tensors that are parameters in another layout, as stored_names.relaid gives them."""
+        proto = self.file.proto
+        read = {n: r for n, r in self.readers.items() if r}
+        floats = (t for t in proto.graph.initializer if t.name in read and t.data_type in _FLOATS and len(t.dims))
+        arrays = {t.name: self.file.array(t) for t in floats}
+        states = {n for n, r in read.items() if any(m is not None and m.op_type == "BatchNormalization" for m, _ in r)}
+        found = relaid(arrays, proto.producer_name)
+        for group in equal(arrays, proto.producer_name):
+            self.training.setdefault(
+                "equal numbers under several names, which are trained as several parameters", []
+            ).append(" and ".join(group))
+        return {n: f for n, f in found.items() if n not in self.overridden and n not in states}
 
     @functools.cached_property
     def readers(self) -> dict[str, list[tuple[onnx.NodeProto | None, int]]]:

@@ -219,6 +219,12 @@ class Importer:
         made.weight = weight
         return made
 
+    def is_sole_reader(self, value: ImportedValue) -> bool:
+        """True when nothing else in the model's own graph reads what holds a constant's numbers; within other graphs always."""
+        readers = self.shared.readers.get(value.name) if self.outer is None else None
+        same = self.shared.stored.get(id(value.const), value.name) == value.name
+        return self.outer is not None or not value.weight or (same and (readers is None or len(readers) == 1))
+
     @property
     def outermost(self) -> bool:
         """True when the nodes being read belong to the model's own graph, not to one within it."""
@@ -402,10 +408,28 @@ class Importer:
 
     def initializers(self, graph: onnx.GraphProto) -> None:
         """Put the graph's stored tensors into the scope; floats are weights wherever they stand, single numbers aside."""
+        relaid = self.shared.relaid if self.outer is None else {}
         for tensor in graph.initializer:
-            self._store(tensor.name, self.shared.file.array(tensor))
+            if tensor.name not in relaid:
+                self._store(tensor.name, self.shared.file.array(tensor))
         for sparse in graph.sparse_initializer:
             self._store(sparse.values.name, self.shared.file.sparse(sparse))
+        shapes = {t.name: tuple(t.dims) for t in graph.initializer} if relaid else {}
+        for name, (source, axes) in relaid.items():
+            self._lay_out(name, self.scope[source], axes, shapes[name])
+
+    def _lay_out(self, name: str, source: ImportedValue, axes: tuple[int, ...], shape: tuple[int, ...]) -> None:
+        """Put a tensor into the scope that is a parameter with its axes in another order, reshaped."""
+        self.node, self._made = onnx.helper.make_node("Transpose", [source.name], [name], name=name), []
+        self.domain, made = "", source
+        if axes != tuple(range(len(axes))):
+            made = self.apply("transpose", made, axes=axes)
+        if made.shape != shape:
+            made = self.apply("Reshape", made, shape=shape)
+        self._name_results(self.node, [made])
+        self.shared.training.setdefault(
+            "another layout of a parameter, stored beside it, and one with it here", []
+        ).append(f"{name} of {source.name}")
 
     def _store(self, name: str, array: np.ndarray) -> None:
         trained = array.dtype.kind == "f" or array.dtype.name == "bfloat16"

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+import bridge
 from converters.importer import Imported, from_onnx, import_model
 from hybrid import autograd, cpu, gluon, nd, sym
 
@@ -98,7 +99,7 @@ def test_norms_of_a_file_for_inference_normalize_by_the_batch_in_training(opset:
     net = block(found)
     got = trained(net, X)
     np.testing.assert_allclose(got, normalized(normalized(X, True), True), rtol=1e-4, atol=1e-5)
-    assert not found.training
+    assert not any("mode" in what or "statistics" in what for what in found.training)
     moved = net.collect_params()["mean1"].data().asnumpy()
     np.testing.assert_allclose(moved, 0.9 * NORM["mean"] + 0.1 * X.mean((0, 2, 3)), rtol=1e-5, atol=1e-6)
 
@@ -186,3 +187,106 @@ def test_a_norm_that_is_called_twice_has_its_states_once() -> None:
     assert set(net.collect_params()) == set(NORM)
     got = trained(net, X)
     np.testing.assert_allclose(got, normalized(normalized(X, True), True), rtol=1e-4, atol=1e-5)
+
+
+IDS = np.array([[1, 5, 2], [3, 3, 0]], np.float32)
+TABLE = uniform(20, 9, 5)
+
+
+def embedding(second: str, name: str, producer: str = "pytorch") -> tuple[onnx.ModelProto, np.ndarray]:
+    """A network whose last product has the embedding for its weight, and the derivative of that in its sum of squares.
+
+    second: "Transpose" for a node that turns it, "Gemm" for an attribute that does, else it is stored once more, turned."""
+    stored = {"e.weight": TABLE, "shape": np.array([6, 5])}
+    nodes = [
+        helper.make_node("Cast", ["x"], ["i"], to=7),
+        helper.make_node("Gather", ["e.weight", "i"], ["h3"]),
+        helper.make_node("Reshape", ["h3", "shape"], ["h"]),
+    ]
+    if second == "Gemm":
+        nodes.append(helper.make_node("Gemm", ["h", "e.weight"], ["y"], transB=1))
+    else:
+        if second == "Transpose":
+            nodes.append(helper.make_node("Transpose", ["e.weight"], [name], perm=[1, 0]))
+        else:
+            stored[name] = np.ascontiguousarray(TABLE.T)
+        nodes.append(helper.make_node("MatMul", ["h", name], ["y"]))
+    h = TABLE.astype("f8")[IDS.astype(int).reshape(-1)]
+    dy = 2 * h @ TABLE.astype("f8").T
+    want = dy.T @ h
+    np.add.at(want, IDS.astype(int).reshape(-1), dy @ TABLE.astype("f8"))
+    return model(nodes, stored, x=(2, 3), producer=producer), want
+
+
+@pytest.mark.parametrize(
+    ("second", "name"),
+    [("Gemm", ""), ("Transpose", "t"), ("stored", "onnx::MatMul_7"), ("stored", "val_0"), ("stored", "permute_1")],
+)
+def test_a_tied_weight_is_one_parameter_and_one_initializer(second: str, name: str, tmp_path: Any) -> None:
+    made, want = embedding(second, name)
+    found = import_model(made)
+    net = block(found)
+    trained(net, IDS)
+    (got,) = gradients(net).values()
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+    said = [names for what, names in found.training.items() if "another layout" in what]
+    assert said == ([(f"{name} of e.weight",)] if second == "stored" else [])
+    net.export(str(tmp_path / "net"))
+    bridge.convert(tmp_path / "net", inputs={"x": (2, 3)}, output=tmp_path / "back.onnx")
+    stored = onnx.load(tmp_path / "back.onnx").graph.initializer
+    assert [t.name for t in stored if t.data_type == 1] == ["e.weight"]
+
+
+def test_tensors_under_names_of_their_own_stay_several_parameters() -> None:
+    made, _ = embedding("stored", "d.weight")
+    assert set(gradients(block(import_model(made)))) == {"e.weight", "d.weight"}
+    made, _ = embedding("stored", "permute_1", producer="other")
+    assert len(gradients(block(import_model(made)))) == 2, "who has written it calls nothing so"
+
+
+def test_equal_tensors_under_names_of_their_own_are_noted() -> None:
+    stored = {"a.weight": TABLE[:4, 0], "b.weight": TABLE[:4, 0], "c": np.ones(4, "f4"), "d": np.ones(4, "f4")}
+    nodes = [helper.make_node("Add", [x, p], [y]) for x, p, y in zip("xhij", stored, "hijy")]
+    found = import_model(model(nodes, stored, x=(2, 4)))
+    assert [names for what, names in found.training.items() if "equal" in what] == [("a.weight and b.weight",)]
+    assert len(gradients(block(found))) == 4
+
+
+@pytest.mark.parametrize("op_type", ["LSTM", "GRU", "RNN"])
+def test_a_recurrent_layer_that_is_called_twice_has_its_weights_once(op_type: str) -> None:
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op_type]
+    stored = {"w": uniform(1, 1, gates * 4, 4), "r": uniform(2, 1, gates * 4, 4), "b": uniform(3, 1, gates * 8)}
+    stored["one"] = np.array([1])
+    attrs = {"linear_before_reset": 1} if op_type == "GRU" else {}
+    nodes = [
+        helper.make_node(op_type, ["x", "w", "r", "b"], ["h4"], hidden_size=4, **attrs),
+        helper.make_node("Squeeze", ["h4", "one"], ["h"]),
+        helper.make_node(op_type, ["h", "w", "r", "b"], ["y"], hidden_size=4, **attrs),
+    ]
+    made = model(nodes, stored, x=(3, 2, 4))
+    x, net = uniform(5, 3, 2, 4), block(import_model(made))
+    trained(net, x)
+    got = gradients(net)
+    assert set(got) == {"w", "r", "b"}
+    for name, place in (("w", (0, 1, 2)), ("r", (0, 2, 1)), ("b", (0, 3))):
+        losses = []
+        for by in (1e-2, -1e-2):
+            moved = stored | {name: stored[name].copy()}
+            moved[name][place] += by
+            y = block(import_model(model(nodes, moved, x=(3, 2, 4))))(nd.array(x)).asnumpy().astype("f8")
+            losses.append(float((y * y).sum()))
+        assert got[name][place] == pytest.approx((losses[0] - losses[1]) / 2e-2, rel=2e-3, abs=2e-4)
+
+
+def test_a_bias_that_a_recurrent_layer_does_not_have_is_not_trained(tmp_path: Any) -> None:
+    stored = {"w": uniform(1, 1, 16, 4), "r": uniform(2, 1, 16, 4)}
+    node = helper.make_node("LSTM", ["x", "w", "r"], ["y"], hidden_size=4)
+    found = import_model(model([node], stored, x=(3, 2, 4)))
+    net = block(found)
+    trained(net, uniform(5, 3, 2, 4))
+    (got,) = gradients(net).values()
+    assert got.size == 2 * 16 * 4, "the weights alone"
+    net.export(str(tmp_path / "net"))
+    bridge.convert(tmp_path / "net", inputs={"x": (3, 2, 4)}, output=tmp_path / "back.onnx")
+    (back,) = (n for n in onnx.load(tmp_path / "back.onnx").graph.node if n.op_type == "LSTM")
+    assert len(back.input) == 4, "with zeros for a bias"
