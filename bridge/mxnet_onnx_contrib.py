@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from converters.held import HELD
 from converters.importer import from_onnx
 from hybrid import symbol
 from hybrid.context import Context
@@ -46,8 +47,9 @@ def _log_shared(opened: Model, made: symbol.Symbol, arguments: Mapping[str, NDAr
     log = logging.getLogger(__name__)
     for line in shared_words(shared_weights(made.graph, arguments)):
         log.info("shared: %s", line)
-    for line in training_words(opened.imported.training):
-        log.warning("in training: %s", line)
+    for what, names in opened.imported.training.items():
+        level = logging.INFO if what == HELD else logging.WARNING
+        log.log(level, "in training: %s", *training_words({what: names}))
 
 
 def import_model(

@@ -16,6 +16,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 
 from . import symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
+from .held import DOUBTFUL, HELD, THROUGH, is_doubtful, is_held
 from .names import Names
 from .proto_nodes import function_key, reads, stored_tensors
 from .reader import OnnxFile
@@ -169,6 +170,8 @@ class ImportState:
         self._expansions: dict[tuple[str, str, str], int] = {}
         self.sizes: dict[symbolic_shapes.Count, list[tuple[ImportedValue, int]]] = {}
         """Inputs of the model, with an axis, by the sizes that only the run will tell."""
+        self.held: set[int] = set()
+        """Stored arrays that are no parameters by all signs, by their ids."""
         self.stored: dict[int, str] = {}
         """Names of the model's own initializers, by the id of the array."""
         names = (t.name for t in (*proto.graph.initializer, *proto.graph.input))
@@ -186,6 +189,49 @@ class ImportState:
             inside = (self.expansion(f, depth - 1) for f in called if f is not None and depth)
             self._expansions[key] = len(function.node) + sum(inside)
         return self._expansions[key]
+
+    def judge(self, name: str, array: np.ndarray) -> None:
+        """Note of a stored tensor of floats whether it is held, and whether that is in doubt."""
+        readers = self._final_readers(name)
+        if is_held(name, array, readers, self.file.proto.producer_name, self._fed):
+            self.held.add(id(array))
+            self.training.setdefault(HELD, []).append(name)
+        elif is_doubtful(name, readers):
+            self.training.setdefault(DOUBTFUL, []).append(name)
+
+    def _final_readers(self, name: str) -> list[tuple[onnx.NodeProto | None, int]]:
+        """Readers of a tensor, and of what only lays it out otherwise."""
+        found, ahead, seen = [], [name], {name}
+        while ahead:
+            for node, place in self._consumers.get(ahead.pop(), ()):
+                if node is None or place or node.op_type not in THROUGH or node.domain:
+                    found.append((node, place))
+                    continue
+                ahead += [o for o in node.output if o not in seen]
+                seen.update(node.output)
+        return found
+
+    @functools.cached_property
+    def _consumers(self) -> dict[str, list[tuple[onnx.NodeProto | None, int]]]:
+        """Readers of all tensors of the model's graph, as ``readers`` has them."""
+        graph = self.file.proto.graph
+        found: dict[str, list[tuple[onnx.NodeProto | None, int]]] = {o.name: [(None, -1)] for o in graph.output}
+        for node in graph.node:
+            for place, name in enumerate(node.input):
+                found.setdefault(name, []).append((node, place))
+            for name in itertools.islice(reads(node), sum(map(bool, node.input)), None):
+                found.setdefault(name, []).append((node, -1))
+        return found
+
+    @functools.cached_property
+    def _fed(self) -> frozenset[str]:
+        """Inputs of the model, and what is made of them without other numbers."""
+        graph = self.file.proto.graph
+        found = {i.name for i in graph.input} - {t.name for t in graph.initializer}
+        for node in graph.node:
+            if node.op_type in ("Cast", "Identity", "Transpose", "Slice", "Split", "Gather") and node.input[0] in found:
+                found.update(node.output)
+        return frozenset(found)
 
     @functools.cached_property
     def merged(self) -> frozenset[str]:
@@ -218,17 +264,9 @@ class ImportState:
         """Readers of the model's stored tensors, by name: nodes, and which of their inputs that is (-1 within a subgraph of
         theirs); None for an output of the model."""
         graph = self.file.proto.graph
-        found: dict[str, list[tuple[onnx.NodeProto | None, int]]] = {t.name: [] for t in graph.initializer}
-        found.update((o, []) for n in graph.node if n.op_type == "Constant" for o in n.output)
-        found.update((name, []) for name in self.merged)
-        for info in graph.output:
-            found.get(info.name, []).append((None, -1))
-        for node in graph.node:
-            for place, name in enumerate(node.input):
-                found.get(name, []).append((node, place))
-            for name in itertools.islice(reads(node), sum(map(bool, node.input)), None):
-                found.get(name, []).append((node, -1))
-        return found
+        constants = (o for n in graph.node if n.op_type == "Constant" for o in n.output)
+        stored = (*(t.name for t in graph.initializer), *constants, *self.merged)
+        return {name: self._consumers.get(name, []) for name in stored}
 
     @functools.cached_property
     def trains(self) -> bool:
@@ -262,12 +300,14 @@ class ImportState:
         return self.names.unique(name)
 
 
-def parameter_attributes(array: np.ndarray, *, trained: bool) -> dict[str, str]:
+def parameter_attributes(array: np.ndarray, *, trained: bool, held: bool = False) -> dict[str, str]:
     """The hidden attributes of a parameter's variable, as Gluon writes them. One that is not trained, since it is a number of the
-    model's structure, learns nothing in MXNet, which knows of rates only."""
-    rate = "1.0" if trained else "0.0"
+    model's structure, learns nothing in MXNet, which knows of rates only. held: it is so until somebody says otherwise."""
+    rate = "1.0" if trained and not held else "0.0"
     attrs = {"__shape__": str(array.shape), **dtype_attribute(array.dtype), "__lr_mult__": rate, "__wd_mult__": rate}
-    return attrs if trained else {**attrs, "__grad_req__": "null"}
+    if trained and not held:
+        return attrs
+    return {**attrs, "__grad_req__": "null", **({"__held__": "1"} if trained else {})}
 
 
 def dtype_attribute(dtype: np.dtype | None) -> dict[str, str]:

@@ -15,6 +15,7 @@ from hybrid.ops.creation import ShapeArray
 
 from . import legacy_fixes, ops, symbolic_shapes  # noqa: F401  ops fills the registry
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
+from .held import DOUBTFUL, HELD
 from .import_state import INLINE, Imported, ImportedValue, ImportState, dtype_attribute
 from .names import keep_name
 from .node_importer import Importer
@@ -105,8 +106,17 @@ class _Import(Importer):
             kinds,
             tuple(dict.fromkeys(self.shared.doubts)),
             self.shared.changes_numerics,
-            {what: tuple(dict.fromkeys(names)) for what, names in self.shared.training.items()},
+            self._to_know(used),
         )
+
+    def _to_know(self, used: set[str]) -> dict[str, tuple[str, ...]]:
+        """Facts to know before the network is trained; of parameters those that are left."""
+        found = {}
+        for what, names in self.shared.training.items():
+            left = tuple(n for n in dict.fromkeys(names) if what not in (HELD, DOUBTFUL) or n in used)
+            if left:
+                found[what] = left
+        return found
 
     def _with_sizes_inside(self, graph: Graph) -> Graph:
         """The graph with constants in the place of small whole parameters that shapes are computed from: shapes have to be known

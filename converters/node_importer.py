@@ -166,7 +166,7 @@ class Importer:
         known = shared.parameters.get(id(array))
         if known is None:
             name = shared.stored.get(id(array)) or shared.unique(name or f"{self.label}_constant")
-            attrs = parameter_attributes(array, trained=value.weight)
+            attrs = parameter_attributes(array, trained=value.weight, held=id(array) in shared.held)
             shared.params[name] = array
             known = shared.parameters[id(array)] = Entry(Node(None, name, (), attrs))
         return self._capture_through(ImportedValue(name, value.shape, value.dtype, None, known))
@@ -436,6 +436,8 @@ class Importer:
         self.scope[name] = ImportedValue(name, array.shape, array.dtype, array, weight=trained and array.ndim > 0)
         if self.outer is None:
             self.shared.stored[id(array)] = name
+            if self.scope[name].weight:
+                self.shared.judge(name, array)
 
     def walk(self, nodes: Iterable[onnx.NodeProto]) -> None:
         """Read nodes, inputs before users whatever their order in the file."""

@@ -11,6 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import bridge
+from converters.held import DOUBTFUL, HELD
 from converters.importer import Imported, from_onnx, import_model
 from hybrid import autograd, cpu, gluon, nd, sym
 
@@ -290,3 +291,135 @@ def test_a_bias_that_a_recurrent_layer_does_not_have_is_not_trained(tmp_path: An
     bridge.convert(tmp_path / "net", inputs={"x": (3, 2, 4)}, output=tmp_path / "back.onnx")
     (back,) = (n for n in onnx.load(tmp_path / "back.onnx").graph.node if n.op_type == "LSTM")
     assert len(back.input) == 4, "with zeros for a bias"
+
+
+def summed(name: str, array: np.ndarray, op_type: str = "Add", producer: str = "pytorch") -> Imported:
+    """A network that multiplies x by a weight and adds one stored tensor (or multiplies by it, ...)."""
+    stored = {"l.weight": uniform(1, 4, 4), name: array}
+    nodes = [
+        helper.make_node("MatMul", ["x", "l.weight"], ["h"]),
+        helper.make_node(op_type, ["h", name], ["y"]),
+    ]
+    return import_model(model(nodes, stored, x=(2, 6, 4), producer=producer))
+
+
+POSITIONS = np.arange(6)[:, None] / 10.0 ** np.arange(2)
+SINES = np.concatenate([np.sin(POSITIONS), np.cos(POSITIONS)], 1).astype(np.float32)
+CAUSAL = np.triu(np.full((6, 4), -np.inf, np.float32), 1)
+LEARNED = uniform(9, 6, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "op_type", "producer"),
+    [
+        ("onnx::Add_3", np.float32([1e-5]), "Add", "pytorch"),
+        ("val_3", np.float32([[[8.0]]]), "Div", "pytorch"),
+        ("Constant_3", np.float32([1e-5]), "Add", "tf2onnx"),
+        ("pe", SINES, "Add", "pytorch"),
+        ("pe", SINES, "Mul", ""),
+        ("attn_bias", CAUSAL, "Add", ""),
+        ("bias", np.where(CAUSAL < 0, np.float32(-1e9), 0), "Add", ""),
+        ("keep", np.float32([1, 0, 0, 1]), "Mul", ""),
+        ("_tensor_constant0", uniform(3, 4), "Mul", "pytorch"),
+        ("attn.inv_freq", uniform(3, 4), "Mul", "pytorch"),
+        ("zeros_2", np.zeros(4, np.float32), "Add", "pytorch"),
+        ("freq", np.float32([1, 2, 4, 8]), "Mul", "pytorch"),
+        ("view_3", np.float32([0.5, 1.5, 2.5, 3.5]), "Add", "pytorch"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_constants_are_held_until_somebody_says_otherwise(
+    name: str, array: np.ndarray, op_type: str, producer: str, tmp_path: Any
+) -> None:
+    found = summed(name, array, op_type, producer)
+    assert found.training == {HELD: (name,)}
+    net = block(found)
+    x = uniform(4, 2, 6, 4)
+    trained(net, x)
+    assert set(gradients(net)) == {"l.weight"}
+    net.export(str(tmp_path / "net"))
+    again = gluon.SymbolBlock.imports(str(tmp_path / "net-symbol.json"), ["x"], str(tmp_path / "net-0000.params"))
+    assert again.collect_params()[name].grad_req == "null"
+    if np.isfinite(array).all():
+        held = again.collect_params()[name]
+        held.grad_req = "write"
+        before = held.data().asnumpy()
+        trainer = gluon.Trainer(again.collect_params(), "sgd", {"learning_rate": 0.1})
+        trained(again, x)
+        trainer.step(1)
+        assert not np.array_equal(held.data().asnumpy(), before)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "op_type", "producer"),
+    [
+        ("onnx::Add_3", LEARNED, "Add", "pytorch"),
+        ("pos", LEARNED, "Add", "pytorch"),
+        ("slope", np.float32([0.25]), "Mul", "pytorch"),
+        ("view_3", np.float32([0.5, 1.5, 2.5, 3.5]), "Add", "other"),
+        ("w", np.float32([1, 2, 3, 4]), "Add", ""),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_what_nothing_tells_of_is_trained_and_named(name: str, array: np.ndarray, op_type: str, producer: str) -> None:
+    found = summed(name, array, op_type, producer)
+    assert found.training == {DOUBTFUL: (name,)}
+    net = block(found)
+    trained(net, uniform(4, 2, 6, 4))
+    assert set(gradients(net)) == {"l.weight", name}
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "op_type"),
+    [
+        ("onnx::MatMul_3", np.zeros((4, 4), np.float32), "MatMul"),
+        ("onnx::MatMul_3", np.eye(4, dtype=np.float32), "MatMul"),
+        ("onnx::MatMul_3", np.float32([[0.5, 1, 2, 4]]).T, "MatMul"),
+        ("onnx::PRelu_3", np.float32([0.25]), "PRelu"),
+        ("n.gamma", np.ones(4, np.float32), "Mul"),
+    ],
+)
+def test_weights_of_layers_are_trained_whatever_they_hold(name: str, array: np.ndarray, op_type: str) -> None:
+    found = summed(name, array, op_type)
+    assert not found.training
+    net = block(found)
+    trained(net, uniform(4, 2, 6, 4))
+    assert set(gradients(net)) == {"l.weight", name}
+
+
+def test_scales_means_and_first_states_are_held() -> None:
+    scales, zeros = np.float32([0.1, 0.2, 0.3, 0.4]), np.zeros(4, np.int8)
+    channels = uniform(1, 1, 4, 1, 1)
+    first = np.zeros((1, 2, 3), np.float32)
+    stored = {
+        "s": scales,
+        "z": zeros,
+        "mean": channels,
+        "val_1": channels + 1,
+        "val_2": first,
+        "h0": first + LEARNED[0, 0],
+    }
+    stored |= {
+        "c": uniform(3, 4, 4, 1, 1),
+        "w": uniform(4, 1, 3, 4),
+        "r": uniform(5, 1, 3, 3),
+        "flat": np.array([2, 9, 4]),
+    }
+    nodes = [
+        helper.make_node("Sub", ["x", "mean"], ["a"]),
+        helper.make_node("Div", ["a", "val_1"], ["b"]),
+        helper.make_node("Div", ["x", "val_1"], ["b2"]),
+        helper.make_node("QuantizeLinear", ["c", "s", "z"], ["q"], axis=0),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"], axis=0),
+        helper.make_node("Conv", ["b2", "d"], ["e"]),
+        helper.make_node("Reshape", ["e", "flat"], ["f"]),
+        helper.make_node("RNN", ["f", "w", "r", "", "", "val_2"], ["", "y1"], hidden_size=3),
+        helper.make_node("RNN", ["f", "w", "r", "", "", "h0"], ["", "y2"], hidden_size=3),
+    ]
+    made = model(nodes, stored, x=(2, 4, 3, 3), outputs=("b", "y1", "y2"), producer="pytorch")
+    made.graph.node[7].input[0] = "g"
+    made.graph.node.insert(7, helper.make_node("Transpose", ["f"], ["g"], perm=[1, 0, 2]))
+    made.graph.node[9].input[0] = "g"
+    found = import_model(made)
+    assert set(found.training[HELD]) == {"s", "mean", "val_2"}, "val_1 divides what is no input too"
+    assert set(found.training[DOUBTFUL]) == {"val_1", "h0", "c"}
