@@ -63,6 +63,8 @@ def is_held(name: str, array: np.ndarray, readers: Readers, producer: str, fed: 
     """True for what is no parameter by its name, its numbers or its readers. fed: inputs of the model."""
     if not readers or not array.size or any(node is None for node, _ in readers) or _is_state(readers):
         return False
+    if all(n is not None and n.op_type == "DequantizeLinear" for n, _ in readers):
+        return False  # scales of integers that stay what they are, and may be trained in their place
     if _all_in(readers, _STRUCTURE) or _BUFFERS.match(name):
         return True
     made_up, layer = is_made_up(name, producer), any(_is_weight(n, i) for n, i in readers if n is not None)

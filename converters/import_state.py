@@ -225,11 +225,14 @@ class ImportState:
 
     @functools.cached_property
     def _fed(self) -> frozenset[str]:
-        """Inputs of the model, and what is made of them without other numbers."""
+        """Inputs of the model, and what is made of them without other numbers, or by subtracting and dividing."""
         graph = self.file.proto.graph
         found = {i.name for i in graph.input} - {t.name for t in graph.initializer}
         for node in graph.node:
-            if node.op_type in ("Cast", "Identity", "Transpose", "Slice", "Split", "Gather") and node.input[0] in found:
+            if (
+                node.op_type in ("Cast", "Identity", "Transpose", "Slice", "Split", "Gather", "Sub", "Div")
+                and node.input[0] in found
+            ):
                 found.update(node.output)
         return frozenset(found)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import onnx
 
+from hybrid.core.attrs import is_float
 from hybrid.core.op import FAMILY, Spec, lookup
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ir.declared import declare
+from hybrid.ir.differentiate import without_gradient
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.creation import ShapeArray
 
@@ -22,6 +25,10 @@ from .node_importer import Importer
 from .onnx_types import KEY as KIND
 from .onnx_types import declared_spec, known_dims, text_of
 from .reader import OnnxFile, read_model
+
+_ROUNDS = re.compile("Quantize|QLinear|QGemm|Integer|round|rint|floor|ceil|sign|trunc|fix", re.IGNORECASE)
+"""Operators whose derivative is zero, of which networks are made that would train; looking for what they keep gradients from
+takes a rule for each operator of the network."""
 
 
 def from_onnx(model: Any, *, folder: Any = None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
@@ -106,12 +113,22 @@ class _Import(Importer):
             kinds,
             tuple(dict.fromkeys(self.shared.doubts)),
             self.shared.changes_numerics,
-            self._to_know(used),
+            self._to_know(graph),
         )
 
-    def _to_know(self, used: set[str]) -> dict[str, tuple[str, ...]]:
+    def _to_know(self, graph: Graph) -> dict[str, tuple[str, ...]]:
         """Facts to know before the network is trained; of parameters those that are left."""
-        found = {}
+        found, variables = {}, graph.variables()
+        used, states = {n.name for n in variables}, {n.name for n in graph.auxiliary_states()}
+        own = [n.name for n in variables if n.name in self.shared.params and n.attrs.get("__grad_req__") != "null"]
+        trained = {n for n in own if is_float(self.shared.params[n].dtype)} - states
+        rounds = any(n.op is not None and _ROUNDS.search(n.op.name) for n in graph.nodes)
+        for name, stops in without_gradient(graph).items() if rounds else ():
+            if name in trained:
+                # who reads integers has none to pass on, since they were made so
+                made = dict.fromkeys(s.removeprefix(FAMILY).replace("Dequantize", "Quantize") for s in stops)
+                what = f"without a gradient, of which {' and '.join(made)} passes none on"
+                self.shared.training.setdefault(what, []).append(name)
         for what, names in self.shared.training.items():
             left = tuple(n for n in dict.fromkeys(names) if what not in (HELD, DOUBTFUL) or n in used)
             if left:

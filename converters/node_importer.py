@@ -221,6 +221,8 @@ class Importer:
 
     def is_sole_reader(self, value: ImportedValue) -> bool:
         """True when nothing else in the model's own graph reads what holds a constant's numbers; within other graphs always."""
+        if self.outer is None and any(source == value.name for source, _ in self.shared.relaid.values()):
+            return False
         readers = self.shared.readers.get(value.name) if self.outer is None else None
         same = self.shared.stored.get(id(value.const), value.name) == value.name
         return self.outer is not None or not value.weight or (same and (readers is None or len(readers) == 1))

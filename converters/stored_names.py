@@ -43,20 +43,26 @@ def says_something(array: np.ndarray) -> bool:
 
 
 def relaid(arrays: Mapping[str, np.ndarray], producer: str) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Tensors of a made-up name that hold what one under a name of its own does, in another layout: that one's name, and the order
-    of its axes before it is reshaped. Exporters fold a Transpose of a parameter and keep the parameter for who reads it plain."""
-    own: dict[tuple[str, int], list[str]] = {}
-    for name, array in arrays.items():
-        if not is_made_up(name, producer) and says_something(array):
-            own.setdefault((array.dtype.str, array.size), []).append(name)
+    """Tensors of a made-up name that hold what another one does, in another layout: that one's name, and the order of its axes
+    before it is reshaped. Exporters fold a Transpose of a parameter and keep the parameter for who reads it plain.
+
+    Of two under made-up names, as PyTorch's newer exporter may call a parameter, the first is the other one."""
+    known: dict[tuple[str, int], list[str]] = {}
     found = {}
-    for name, array in arrays.items():
-        if is_made_up(name, producer) and (array.dtype.str, array.size) in own and says_something(array):
-            for other in own[array.dtype.str, array.size]:
+    for name in sorted(arrays, key=lambda n: is_made_up(n, producer)):
+        array = arrays[name]
+        if not says_something(array):
+            continue
+        alike = known.setdefault((array.dtype.str, array.size), [])
+        if is_made_up(name, producer):
+            for other in alike:
+                same = arrays[other].shape == array.shape and is_made_up(other, producer)
                 axes = next(_layouts(arrays[other], array), None)
-                if axes is not None:
+                if axes is not None and not (same and axes == tuple(range(len(axes)))):
                     found[name] = other, axes
                     break
+        if name not in found:
+            alike.append(name)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -423,3 +424,84 @@ def test_scales_means_and_first_states_are_held() -> None:
     found = import_model(made)
     assert set(found.training[HELD]) == {"s", "mean", "val_2"}, "val_1 divides what is no input too"
     assert set(found.training[DOUBTFUL]) == {"val_1", "h0", "c"}
+
+
+def fake_quantised(*, between: bool = False, again: np.ndarray | None = None) -> onnx.ModelProto:
+    """y of x * w, quantised by column in steps of 0.5 and more, and back; between: the bytes are transposed on the way."""
+    scales, zeros = np.float32([0.5, 1, 2, 4]), np.int8([0, 3, -100, 0])
+    stored = {"w": W4, "s": scales, "z": zeros}
+    if again is not None:
+        stored["s2"] = again
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["h"]),
+        helper.make_node("QuantizeLinear", ["h", "s", "z"], ["q"], axis=1),
+        helper.make_node("Identity", ["q"], ["r"]),
+        helper.make_node(
+            "DequantizeLinear", ["r" if between else "q", "s" if again is None else "s2", "z"], ["y"], axis=1
+        ),
+    ]
+    return model(nodes if between else [n for n in nodes if n.op_type != "Identity"], stored, x=(3, 4))
+
+
+W4 = np.float32([10, 1, -3, 200])
+X4 = np.float32([[1, 2, 3, 1], [-1, 1.2, 30, 2], [20, -0.3, -40, -4]])
+
+
+@pytest.mark.parametrize("hybrid", [True, False])
+def test_a_quantiser_that_is_undone_passes_gradients_straight_through(hybrid: bool) -> None:
+    found = import_model(fake_quantised())
+    net = block(found)
+    net.hybridize(hybrid)
+    x = nd.array(X4)
+    x.attach_grad()
+    with autograd.record():
+        loss = (net(x) ** 2).sum()
+    loss.backward()
+    scales, zeros = np.float32([0.5, 1, 2, 4]), np.float32([0, 3, -100, 0])
+    whole = np.rint(X4 * W4 / scales) + zeros
+    y = (whole.clip(-128, 127) - zeros) * scales
+    assert set(np.argwhere((whole < -128) | (whole > 127))[:, 1]) == {0, 2, 3}, "some are out of range"
+    dh = 2 * y * ((whole >= -128) & (whole <= 127))
+    np.testing.assert_allclose(x.grad.asnumpy(), dh * W4)
+    np.testing.assert_allclose(gradients(net)["w"], (dh * X4).sum(0))
+    assert found.training == {HELD: ("s",), DOUBTFUL: ("w",)}
+
+
+def test_parameters_that_get_no_gradient_are_named() -> None:
+    for made in (fake_quantised(between=True), fake_quantised(again=np.float32([1, 1, 1, 1]))):
+        found = import_model(made)
+        (names,) = (names for what, names in found.training.items() if what.startswith("without a gradient"))
+        assert names == ("w",)
+        (what,) = (what for what in found.training if what.startswith("without a gradient"))
+        assert "QuantizeLinear" in what
+        net = block(found)
+        trained(net, X4)
+        assert not gradients(net)["w"].any()
+
+
+RECORDED = sorted(p.parent.name for p in (Path(__file__).parents[2] / "fixtures" / "trained").glob("*/model.onnx"))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_three_steps_are_those_of_pytorch(name: str) -> None:
+    """fixtures/trained: the losses, and the first gradients of the parameters that have their own names in the file."""
+    folder = Path(__file__).parents[2] / "fixtures" / "trained" / name
+    recorded = np.load(folder / "trained.npz")
+    found = import_model(folder / "model.onnx")
+    net, x = block(found), nd.array(recorded["x"], dtype=recorded["x"].dtype)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01, "wd": 0})
+    losses, first = [], {}
+    for _ in range(3):
+        with autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        first = first or gradients(net)
+        trainer.step(1)
+        losses.append(float(loss.asscalar()))
+    np.testing.assert_allclose(losses, recorded["losses"], rtol=1e-5)
+    scale = max(np.abs(recorded[n]).max() for n in recorded.files if n.startswith("g:"))
+    for parameter in (n.removeprefix("w:") for n in recorded.files if n.startswith("w:")):
+        if parameter in first:
+            want = recorded[f"g:{parameter}"]
+            np.testing.assert_allclose(first[parameter], want, rtol=1e-4, atol=1e-6 * scale, err_msg=parameter)
+    assert not any(n.startswith(("pe", "mean", "std", "attn_mask", "scale")) for n in first)
