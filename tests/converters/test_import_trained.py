@@ -486,7 +486,8 @@ RECORDED = sorted(p.parent.name for p in (Path(__file__).parents[2] / "fixtures"
 def test_three_steps_are_those_of_pytorch(name: str) -> None:
     """fixtures/trained: the losses, and the first gradients of the parameters that have their own names in the file."""
     folder = Path(__file__).parents[2] / "fixtures" / "trained" / name
-    recorded = np.load(folder / "trained.npz")
+    with np.load(folder / "trained.npz") as file:
+        recorded = dict(file)
     found = import_model(folder / "model.onnx")
     net, x = block(found), nd.array(recorded["x"], dtype=recorded["x"].dtype)
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01, "wd": 0})
@@ -499,8 +500,8 @@ def test_three_steps_are_those_of_pytorch(name: str) -> None:
         trainer.step(1)
         losses.append(float(loss.asscalar()))
     np.testing.assert_allclose(losses, recorded["losses"], rtol=1e-5)
-    scale = max(np.abs(recorded[n]).max() for n in recorded.files if n.startswith("g:"))
-    for parameter in (n.removeprefix("w:") for n in recorded.files if n.startswith("w:")):
+    scale = max(np.abs(recorded[n]).max() for n in recorded if n.startswith("g:"))
+    for parameter in (n.removeprefix("w:") for n in recorded if n.startswith("w:")):
         if parameter in first:
             want = recorded[f"g:{parameter}"]
             np.testing.assert_allclose(first[parameter], want, rtol=1e-4, atol=1e-6 * scale, err_msg=parameter)
