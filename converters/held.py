@@ -17,6 +17,8 @@ from .stored_names import is_made_up
 HELD = "constants by their names, numbers or readers, held with grad_req null"
 DOUBTFUL = "trained, although the file does not say whether they are parameters"
 
+SINGLE = "single numbers, which are not trained (in the shape (1,) they would be)"
+
 Readers = Sequence[tuple[onnx.NodeProto | None, int]]
 
 _WEIGHTS = {
@@ -46,6 +48,7 @@ _STRUCTURE = {
     **dict.fromkeys(("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"), (0, 1)),
 }
 """Inputs that are scales, limits and the like, of which nobody wants a gradient, or of which there is none."""
+_ARITHMETIC = frozenset(("Add", "Sub", "Mul", "Div", "Pow", "Exp", "Sigmoid", "Softplus", "Tanh", "Reciprocal", "Neg"))
 _STATES = {"LSTM": (5, 6), "GRU": (5,), "RNN": (5,)}
 _OF_LAYERS = re.compile(r".*[._/](?:weight|bias|gamma|beta|kernel|alpha|scale|running_mean|running_var)(?::\d)?$")
 _BUFFERS = re.compile(
@@ -83,6 +86,12 @@ def is_held(name: str, array: np.ndarray, readers: Readers, producer: str, fed: 
     if array.size > _LARGE or array.dtype.kind != "f":
         return False
     return _is_mask(array) or _is_table_of_sines(array) or (made_up and _is_grid(array))
+
+
+def is_single(name: str, readers: Readers, producer: str) -> bool:
+    """True for a number without axes that may have been a parameter, such as the temperature of a softmax."""
+    own = readers and not is_made_up(name, producer) and not _BUFFERS.match(name)
+    return bool(own) and all(n is not None and n.op_type in _ARITHMETIC for n, _ in readers)
 
 
 def is_doubtful(name: str, readers: Readers) -> bool:

@@ -16,7 +16,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 
 from . import symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
-from .held import DOUBTFUL, HELD, THROUGH, is_doubtful, is_held
+from .held import DOUBTFUL, HELD, SINGLE, THROUGH, is_doubtful, is_held, is_single
 from .names import Names
 from .proto_nodes import function_key, reads, stored_tensors
 from .reader import OnnxFile
@@ -193,7 +193,10 @@ class ImportState:
     def judge(self, name: str, array: np.ndarray) -> None:
         """Note of a stored tensor of floats whether it is held, and whether that is in doubt."""
         readers = self._final_readers(name)
-        if is_held(name, array, readers, self.file.proto.producer_name, self._fed):
+        if not array.ndim:
+            if is_single(name, readers, self.file.proto.producer_name):
+                self.training.setdefault(SINGLE, []).append(name)
+        elif is_held(name, array, readers, self.file.proto.producer_name, self._fed):
             self.held.add(id(array))
             self.training.setdefault(HELD, []).append(name)
         elif is_doubtful(name, readers):

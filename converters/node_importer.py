@@ -438,7 +438,7 @@ class Importer:
         self.scope[name] = ImportedValue(name, array.shape, array.dtype, array, weight=trained and array.ndim > 0)
         if self.outer is None:
             self.shared.stored[id(array)] = name
-            if self.scope[name].weight:
+            if trained:
                 self.shared.judge(name, array)
 
     def walk(self, nodes: Iterable[onnx.NodeProto]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import bridge
-from converters.held import DOUBTFUL, HELD
+from converters.held import DOUBTFUL, HELD, SINGLE
 from converters.importer import Imported, from_onnx, import_model
 from hybrid import autograd, cpu, gluon, nd, sym
 
@@ -422,8 +422,8 @@ def test_scales_means_and_first_states_are_held() -> None:
     made.graph.node.insert(7, helper.make_node("Transpose", ["f"], ["g"], perm=[1, 0, 2]))
     made.graph.node[9].input[0] = "g"
     found = import_model(made)
-    assert set(found.training[HELD]) == {"s", "mean", "val_2"}, "val_1 divides what is no input too"
-    assert set(found.training[DOUBTFUL]) == {"val_1", "h0", "c"}
+    assert set(found.training[HELD]) == {"s", "mean", "val_1", "val_2"}
+    assert set(found.training[DOUBTFUL]) == {"h0", "c"}
 
 
 def fake_quantised(*, between: bool = False, again: np.ndarray | None = None) -> onnx.ModelProto:
@@ -506,3 +506,12 @@ def test_three_steps_are_those_of_pytorch(name: str) -> None:
             want = recorded[f"g:{parameter}"]
             np.testing.assert_allclose(first[parameter], want, rtol=1e-4, atol=1e-6 * scale, err_msg=parameter)
     assert not any(n.startswith(("pe", "mean", "std", "attn_mask", "scale")) for n in first)
+
+
+def test_single_numbers_are_not_trained_and_those_with_names_are_named() -> None:
+    for name, said in (("logit_scale", True), ("val_3", False), ("onnx::Mul_3", False)):
+        found = summed(name, np.array(2.5, np.float32), "Mul")
+        assert (SINGLE in found.training) == said
+        net = block(found)
+        trained(net, uniform(4, 2, 6, 4))
+        assert set(gradients(net)) == {"l.weight"}
