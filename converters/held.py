@@ -50,7 +50,9 @@ _STRUCTURE = {
 """Inputs that are scales, limits and the like, of which nobody wants a gradient, or of which there is none."""
 _ARITHMETIC = frozenset(("Add", "Sub", "Mul", "Div", "Pow", "Exp", "Sigmoid", "Softplus", "Tanh", "Reciprocal", "Neg"))
 _STATES = {"LSTM": (5, 6), "GRU": (5,), "RNN": (5,)}
-_OF_LAYERS = re.compile(r".*[._/](?:weight|bias|gamma|beta|kernel|alpha|scale|running_mean|running_var)(?::\d)?$")
+_OF_LAYERS = re.compile(
+    r".*[._/](?:weight|bias|gamma|beta|kernel|alpha|scale|running_mean|running_var)(?::\d)?$|.*/ReadVariableOp"
+)
 _BUFFERS = re.compile(
     r"(?:.*[._/])?(?:num_batches_tracked|running_mean|running_var|inv_freq|original_inv_freq|(?:cos|sin)(?:_cached|_cache)|freqs_cis|"
     r"(?:\w+_)?mask(?:ed_bias)?|(?:pixel|image|img|input)_(?:mean|std)|anchors?|anchor_grid|strides|position_ids)$"
@@ -75,7 +77,7 @@ def is_held(name: str, array: np.ndarray, readers: Readers, producer: str, fed: 
         return True  # bins of a distribution, frequencies of positions
     if layer and not all(n is not None and n.op_type.startswith("Gather") for n, _ in readers):
         return False
-    if made_up and array.size == 1:
+    if array.size == 1 and made_up:
         return True
     if producer == "pytorch" and _FILLED.match(name):
         return True
@@ -107,8 +109,8 @@ def _is_state(readers: Readers) -> bool:
 
 
 def _is_weight(node: onnx.NodeProto, place: int) -> bool:
-    if node.domain == "com.microsoft" and node.op_type not in _WEIGHTS:
-        return True
+    if node.domain not in ("", "ai.onnx") and node.op_type not in _WEIGHTS:
+        return True  # fused layers, and functions of the model
     return place < 0 or place in _WEIGHTS.get(node.op_type, ())
 
 

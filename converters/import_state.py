@@ -17,10 +17,11 @@ from hybrid.ir.graph import Entry, Graph, Node
 from . import symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
 from .held import DOUBTFUL, HELD, SINGLE, THROUGH, is_doubtful, is_held, is_single
+from .legacy_fixes import MXNET_GRAPH
 from .names import Names
 from .proto_nodes import function_key, reads, stored_tensors
 from .reader import OnnxFile
-from .stored_names import equal, is_made_up, relaid
+from .stored_names import MXNET, equal, is_made_up, relaid
 
 _FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16)
 FOLDED = 4096
@@ -170,6 +171,7 @@ class ImportState:
         self._expansions: dict[tuple[str, str, str], int] = {}
         self.sizes: dict[symbolic_shapes.Count, list[tuple[ImportedValue, int]]] = {}
         """Inputs of the model, with an axis, by the sizes that only the run will tell."""
+        self.producer = proto.producer_name or (MXNET if proto.graph.name == MXNET_GRAPH else "")
         self.held: set[int] = set()
         """Stored arrays that are no parameters by all signs, by their ids."""
         self.stored: dict[int, str] = {}
@@ -194,9 +196,9 @@ class ImportState:
         """Note of a stored tensor of floats whether it is held, and whether that is in doubt."""
         readers = self._final_readers(name)
         if not array.ndim:
-            if is_single(name, readers, self.file.proto.producer_name):
+            if is_single(name, readers, self.producer):
                 self.training.setdefault(SINGLE, []).append(name)
-        elif is_held(name, array, readers, self.file.proto.producer_name, self._fed):
+        elif is_held(name, array, readers, self.producer, self._fed):
             self.held.add(id(array))
             self.training.setdefault(HELD, []).append(name)
         elif is_doubtful(name, readers):
@@ -254,12 +256,12 @@ class ImportState:
     def relaid(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         """Stored tensors that are parameters in another layout, as stored_names.relaid gives them."""
         proto = self.file.proto
-        read = {n: r for n, r in self.readers.items() if r}
+        read = {n: r for n, r in self.readers.items() if any(m is None or m.op_type != "Shape" for m, _ in r)}
         floats = (t for t in proto.graph.initializer if t.name in read and t.data_type in _FLOATS and len(t.dims))
         arrays = {t.name: self.file.array(t) for t in floats}
         states = {n for n, r in read.items() if any(m is not None and m.op_type == "BatchNormalization" for m, _ in r)}
-        found = relaid(arrays, proto.producer_name)
-        for group in equal(arrays, proto.producer_name):
+        found = relaid(arrays, self.producer)
+        for group in equal(arrays, self.producer):
             self.training.setdefault(
                 "equal numbers under several names, which are trained as several parameters", []
             ).append(" and ".join(group))

@@ -31,6 +31,9 @@ _ROUNDS = re.compile("Quantize|QLinear|QGemm|Integer|round|rint|floor|ceil|sign|
 takes a rule for each operator of the network."""
 
 
+_QUANTISED = re.compile("Quantize|QLinear|QGemm|Integer")
+
+
 def from_onnx(model: Any, *, folder: Any = None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """An ONNX model as ``(symbol, arg_params, aux_params)``, as mx.model.load_checkpoint gives them.
 
@@ -129,6 +132,14 @@ class _Import(Importer):
                 made = dict.fromkeys(s.removeprefix(FAMILY).replace("Dequantize", "Quantize") for s in stops)
                 what = f"without a gradient, of which {' and '.join(made)} passes none on"
                 self.shared.training.setdefault(what, []).append(name)
+        for node in graph.nodes:
+            if node.op is not None and _QUANTISED.search(node.op.name):
+                for name in (e.node.name for e in node.inputs if e.node.is_variable):
+                    array = self.shared.params.get(name)
+                    if array is not None and array.ndim > 1 and not is_float(array.dtype):
+                        self.shared.training.setdefault("weights of whole numbers, which are not trained", []).append(
+                            name
+                        )
         for what, names in self.shared.training.items():
             left = tuple(n for n in dict.fromkeys(names) if what not in (HELD, DOUBTFUL) or n in used)
             if left:

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+MXNET = "mxnet"
+"""The producer by which a file of MXNet's own exporter goes here, which names none."""
 _MADE_UP = re.compile(
     r"/|.*::|\d+$"  # PyTorch's older exporter, for what a node gives, and for what it computes ahead
     r"|val_\d+$|_?(?:lifted_)?tensor_(?:constant)?_?\d*$"  # its newer one
-    r"|const_fold_opt__|Const__\d|const_\w*__\d|.*/ReadVariableOp"  # tf2onnx
+    r"|const_fold_opt__|Const__\d|const_\w*__\d|.*/(?:x|y|Const(?:_\d+)?)(?::\d)?$"  # tf2onnx
     r"|ortshared_|Constant_\d|.*_(?:constant|const)_?\d*$"  # onnxruntime's optimizer, and others
 )
 _STEP = re.compile(
@@ -31,6 +33,8 @@ def is_made_up(name: str, producer: str = "") -> bool:
     >>> is_made_up("permute_2"), is_made_up("permute_2", "pytorch")
     (False, True)
     """
+    if producer == MXNET:
+        return re.match(r"scalar_op\d+$|\w+_(?:tmp|alpha|scalar)$", name) is not None
     return bool(_MADE_UP.match(name)) or (producer == "pytorch" and bool(_STEP.match(name)))
 
 

@@ -515,3 +515,27 @@ def test_single_numbers_are_not_trained_and_those_with_names_are_named() -> None
         net = block(found)
         trained(net, uniform(4, 2, 6, 4))
         assert set(gradients(net)) == {"l.weight"}
+
+
+def test_scalars_that_mxnets_exporter_has_stored_are_held() -> None:
+    nodes = [helper.make_node("Mul", ["x", "scalar_op1"], ["h"]), helper.make_node("Add", ["h", "net_shift"], ["y"])]
+    made = model(nodes, {"scalar_op1": np.float32([3]), "net_shift": np.float32([1])}, opset=9)
+    made.graph.name = "mxnet_converted_model"
+    assert import_model(made).training == {HELD: ("scalar_op1",), DOUBTFUL: ("net_shift",)}
+
+
+def test_weights_of_whole_numbers_are_named() -> None:
+    stored = {
+        "q": np.arange(16, dtype=np.int8).reshape(4, 4),
+        "s": np.float32([0.1, 0.2, 0.3, 0.5]),
+        "bias": LEARNED[0],
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s"], ["w"], axis=1),
+        helper.make_node("Gemm", ["x", "w", "bias"], ["y"]),
+    ]
+    found = import_model(model(nodes, stored, x=(2, 4)))
+    assert found.training == {DOUBTFUL: ("s",), "weights of whole numbers, which are not trained": ("q",)}
+    net = block(found)
+    trained(net, uniform(1, 2, 4))
+    assert set(gradients(net)) == {"s", "bias"}
