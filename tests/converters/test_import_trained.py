@@ -308,6 +308,7 @@ POSITIONS = np.arange(6)[:, None] / 10.0 ** np.arange(2)
 SINES = np.concatenate([np.sin(POSITIONS), np.cos(POSITIONS)], 1).astype(np.float32)
 CAUSAL = np.triu(np.full((6, 4), -np.inf, np.float32), 1)
 LEARNED = uniform(9, 6, 4)
+SCALES = np.float32([0.1, 0.2, 0.3, 0.5])
 
 
 @pytest.mark.parametrize(
@@ -534,8 +535,8 @@ def test_weights_of_whole_numbers_are_named() -> None:
         helper.make_node("DequantizeLinear", ["q", "s"], ["w"], axis=1),
         helper.make_node("Gemm", ["x", "w", "bias"], ["y"]),
     ]
-    found = import_model(model(nodes, stored, x=(2, 4)))
+    found = import_model(model(nodes, stored, x=(2, 500)))
     assert found.training == {DOUBTFUL: ("s",), "weights of whole numbers, which are not trained": ("q",)}
     net = block(found)
-    trained(net, uniform(1, 2, 4))
+    trained(net, uniform(1, 2, 500))
     assert set(gradients(net)) == {"s", "bias"}
