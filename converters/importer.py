@@ -31,7 +31,7 @@ _ROUNDS = re.compile("Quantize|QLinear|QGemm|Integer|round|rint|floor|ceil|sign|
 takes a rule for each operator of the network."""
 
 
-_QUANTISED = re.compile("Quantize|QLinear|QGemm|Integer")
+_QUANTISED = re.compile("quantize|QLinear|QGemm|Integer", re.IGNORECASE)
 
 
 def from_onnx(model: Any, *, folder: Any = None) -> tuple[Any, dict[str, Any], dict[str, Any]]:

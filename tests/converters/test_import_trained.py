@@ -526,11 +526,7 @@ def test_scalars_that_mxnets_exporter_has_stored_are_held() -> None:
 
 
 def test_weights_of_whole_numbers_are_named() -> None:
-    stored = {
-        "q": np.arange(16, dtype=np.int8).reshape(4, 4),
-        "s": np.float32([0.1, 0.2, 0.3, 0.5]),
-        "bias": LEARNED[0],
-    }
+    stored = {"q": np.arange(2000).astype(np.int8).reshape(500, 4), "s": SCALES, "bias": LEARNED[0]}
     nodes = [
         helper.make_node("DequantizeLinear", ["q", "s"], ["w"], axis=1),
         helper.make_node("Gemm", ["x", "w", "bias"], ["y"]),
