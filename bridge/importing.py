@@ -97,6 +97,8 @@ class ImportResult(Verified):
     """By step: read, import, write, verify."""
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Nodes that read one parameter, by the name of each that several do: to freeze it for one freezes it for all."""
+    training: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Facts to know before the network is trained, each with the nodes or parameters that it is of."""
 
 
 def import_onnx(
@@ -244,6 +246,7 @@ def import_onnx(
         repairs=(*found.repairs, *changes),
         mxnet=tuple(not_in_mxnet(found.graph, found.params)),
         shared=shared_weights(found.graph, found.params),
+        training=found.training,
         verified=result is not None,
         witness="".join(witnesses),
         verification=result,

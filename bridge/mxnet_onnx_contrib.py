@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from converters.held import HELD
 from converters.importer import from_onnx
 from hybrid import symbol
 from hybrid.context import Context
@@ -20,7 +21,7 @@ from hybrid.ndarray import NDArray
 from .importing import import_onnx
 from .models import Model, open_onnx
 from .mxnet_onnx import export_model
-from .sharing import shared_weights, shared_words
+from .sharing import shared_weights, shared_words, training_words
 
 __all__ = ["export_model", "get_model_metadata", "import_model", "import_to_gluon"]
 mx2onnx = onnx2mx = sys.modules[__name__]
@@ -40,10 +41,15 @@ def _read(
         return opened, load_checkpoint(prefix, 0)
 
 
-def _log_shared(made: symbol.Symbol, arguments: Mapping[str, NDArray]) -> None:
-    """Log which parameters several nodes share: what freezes one for a layer freezes it for all."""
+def _log_shared(opened: Model, made: symbol.Symbol, arguments: Mapping[str, NDArray]) -> None:
+    """Log which parameters several nodes share: what freezes one for a layer freezes it for all. Warn of what is to be known
+    before the network is trained."""
+    log = logging.getLogger(__name__)
     for line in shared_words(shared_weights(made.graph, arguments)):
-        logging.getLogger(__name__).info("shared: %s", line)
+        log.info("shared: %s", line)
+    for what, names in opened.imported.training.items():
+        level = logging.INFO if what == HELD else logging.WARNING
+        log.log(level, "in training: %s", *training_words({what: names}))
 
 
 def import_model(
@@ -71,8 +77,8 @@ def import_model(
     >>> net.eval(data=mx.nd.ones((1, 3)), **arguments)[0].asnumpy()
     array([[6. , 1.5]], dtype=float32)
     """
-    found = _read(model_file, dynamic, batch)[1]
-    _log_shared(found[0], found[1])
+    opened, found = _read(model_file, dynamic, batch)
+    _log_shared(opened, found[0], found[1])
     return found
 
 
@@ -100,7 +106,7 @@ def import_to_gluon(
     array([[6. , 1.5]], dtype=float32)
     """
     opened, (out, arguments, auxiliary) = _read(model_file, dynamic, batch)
-    _log_shared(out, arguments)
+    _log_shared(opened, out, arguments)
     given = {**arguments, **auxiliary}
     # in the model's order, which is not always that in which the graph reads them
     order = [i.name for i in opened.proto.graph.input]  # type: ignore[union-attr]  # it is ONNX

@@ -33,7 +33,7 @@ from .printable import clean, printable
 from .recorded import Recording, own_version
 from .result import VerifyResult
 from .serving.deploy import DeployResult
-from .sharing import shared_words
+from .sharing import shared_words, training_words
 from .targets.deployed import AGREES, FITS, Outcome
 
 __all__ = ["PLAIN"]
@@ -208,6 +208,7 @@ def import_table(result: ImportResult) -> Page:
         ("opset", str(result.opset)),
         ("parameters", f"{result.parameters:,}"),
         *_shared(result.shared),
+        *[("in training" if not i else "", line) for i, line in enumerate(training_words(result.training))],
         ("in MXNet 1.9.1", _loads(result.mxnet)),
         ("seconds", ", ".join(f"{k} {v:.2f}" for k, v in result.seconds.items())),
     ]

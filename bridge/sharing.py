@@ -31,6 +31,11 @@ def shared_words(shared: Mapping[str, Sequence[str]]) -> list[str]:
     return [f"{_few(names)} by {_few(nodes)}" for nodes, names in by_nodes.items()]
 
 
+def training_words(training: Mapping[str, Sequence[str]]) -> list[str]:
+    """Lines for what is to be known before a network is trained."""
+    return [f"{what}: {_few(names)}" for what, names in training.items()]
+
+
 def _few(names: Sequence[str]) -> str:
     more = len(names) - SHOWN
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")

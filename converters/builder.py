@@ -180,6 +180,8 @@ class Builder:
         self.nodes: list[OnnxNode] = []
         self.initializers: dict[str, np.ndarray] = {}
         self.names = Names()
+        self.tied: frozenset[str] = frozenset()
+        """Stored tensors of which no copy is made in another layout."""
         self._constants: dict[Any, Value] = {}
         self._casts: dict[tuple[str, str], Value] = {}
         self._scope = ""
@@ -429,14 +431,14 @@ class Builder:
 
     def reshape(self, x: Value, dims: Sequence[int] | Value, *, allowzero: bool = False) -> Value:
         """x reshaped to dims (0 copies and -1 infers a dim, as ONNX Reshape); a constant is reshaped here and now."""
-        if x.const is not None and not isinstance(dims, Value) and 0 not in dims:
+        if x.const is not None and x.name not in self.tied and not isinstance(dims, Value) and 0 not in dims:
             return self._layout_constant(x, x.const.reshape(dims))
         return self.node("Reshape", x, dims, allowzero=int(allowzero) or None)
 
     def unsqueeze(self, x: Value, axes: Iterable[int]) -> Value:
         """x with new axes of size 1 at the (final) positions ``axes``."""
         axes = list(axes)
-        if x.const is not None and axes:
+        if x.const is not None and x.name not in self.tied and axes:
             return self._layout_constant(x, np.expand_dims(x.const, tuple(axes)))
         return self.node("Unsqueeze", x, axes) if axes else x
 
@@ -449,7 +451,7 @@ class Builder:
         """x with permuted axes."""
         if list(perm) == list(range(len(perm))):
             return x
-        if x.const is not None:
+        if x.const is not None and x.name not in self.tied:
             return self._layout_constant(x, x.const.transpose(perm))
         return self.node("Transpose", x, perm=list(perm))
 
@@ -515,7 +517,7 @@ class Builder:
         inputs: the dtype of each, or its Spec (Loop insists on the shapes of its counter and condition). It may read values
         of the graph around it; its constants are stored there."""
         inner = Builder(self.opset, self.forms)
-        inner.in_body = True
+        inner.in_body, inner.tied = True, self.tied
         inner.initializers, inner.names, inner._constants = self.initializers, self.names, self._constants
         inner.values, inner.makers, inner.wishes = self.values, self.makers, self.wishes
         inner._scope = scope = f"{self._scope}/body"

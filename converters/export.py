@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -227,6 +228,17 @@ def _read(graph: Graph) -> set[tuple[int, int]]:
     return {(id(e.node), e.index) for e in (*(e for n in graph.nodes for e in n.inputs), *graph.outputs)}
 
 
+def _tied(graph: Graph, params: Mapping[str, Any]) -> frozenset[str]:
+    """Names of trained parameters that several nodes read: each is to stay one, to be trained as one again."""
+    counts = Counter(e.node for n in graph.nodes for e in n.inputs if e.node.is_variable)
+    trained = (
+        n.name
+        for n, count in counts.items()
+        if count > 1 and n.name in params and n.attrs.get("__grad_req__") != "null"
+    )
+    return frozenset(name for name in trained if params[name].dtype.kind == "f" and params[name].ndim)
+
+
 def _open(shape: MaybeShape) -> tuple[Any, ...] | None:
     return None if shape is None else tuple(OPEN if d is UNKNOWN else d for d in shape)
 
@@ -271,6 +283,7 @@ class _Export:
         self.builder.names.taken |= names | self.reserved
         self.values: dict[tuple[int, int], Value] = {}
         self.read = _read(self.graph)
+        self.builder.tied = _tied(self.graph, self.params)
         self.problems: list[Problem] = []
 
     def _free(self) -> list[str]:
@@ -463,7 +476,7 @@ class _Export:
             if shape is not None and len(axes) == len(shape):
                 told[name] = Spec(tuple(a or d for a, d in zip(axes, shape)), told[name].dtype)
         inputs = {n: told.pop(n) for n in free if n in told}
-        return OnnxGraph(b.nodes, b.initializers, inputs, frozenset(outputs), self.opset, b.unique, told)
+        return OnnxGraph(b.nodes, b.initializers, inputs, frozenset(outputs), self.opset, b.unique, told, b.tied)
 
     def wishes(self) -> set[int]:
         """Opsets that have a better form of something that is written, after ``run``."""

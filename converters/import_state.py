@@ -16,10 +16,14 @@ from hybrid.ir.graph import Entry, Graph, Node
 
 from . import symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
+from .held import DOUBTFUL, HELD, SINGLE, THROUGH, is_doubtful, is_held, is_single
+from .legacy_fixes import MXNET_GRAPH
 from .names import Names
-from .proto_nodes import function_key, reads
+from .proto_nodes import function_key, reads, stored_tensors
 from .reader import OnnxFile
+from .stored_names import MXNET, equal, is_made_up, relaid
 
+_FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16)
 FOLDED = 4096
 """Elements up to which the result of an operator on constants is computed when reading."""
 INLINE = 1024
@@ -126,6 +130,8 @@ class Imported(NamedTuple):
     """Questions that the file leaves open although the numbers depend on them, and how it was read."""
     changes_numerics: bool = False
     """True when repairs change numbers that a runtime computes from the file as it stands."""
+    training: dict[str, tuple[str, ...]] = {}
+    """Facts to know before it is trained, each with the nodes or parameters that it is of."""
 
 
 class ImportState:
@@ -136,6 +142,7 @@ class ImportState:
         self.file = file
         self.repairs: list[str] = []
         self.doubts: list[str] = []
+        self.training: dict[str, list[str]] = {}
         self.changes_numerics = False
         self.dense: set[str] = set()
         """Outputs of dense layers whose data were repaired to be whole images."""
@@ -164,9 +171,14 @@ class ImportState:
         self._expansions: dict[tuple[str, str, str], int] = {}
         self.sizes: dict[symbolic_shapes.Count, list[tuple[ImportedValue, int]]] = {}
         """Inputs of the model, with an axis, by the sizes that only the run will tell."""
+        self.producer = proto.producer_name or (MXNET if proto.graph.name == MXNET_GRAPH else "")
+        self.held: set[int] = set()
+        """Stored arrays that are no parameters by all signs, by their ids."""
         self.stored: dict[int, str] = {}
         """Names of the model's own initializers, by the id of the array."""
         names = (t.name for t in (*proto.graph.initializer, *proto.graph.input))
+        self.overridden = frozenset(i.name for i in proto.graph.input if proto.ir_version >= 4)
+        """Inputs of the model; those that it stores too have that for a default. Before IR 4 all that is stored is an input."""
         self.names = Names((*names, *(s.values.name for s in proto.graph.sparse_initializer)))
 
     def expansion(self, function: onnx.FunctionProto, depth: int) -> int:
@@ -180,16 +192,110 @@ class ImportState:
             self._expansions[key] = len(function.node) + sum(inside)
         return self._expansions[key]
 
+    def judge(self, name: str, array: np.ndarray) -> None:
+        """Note of a stored tensor of floats whether it is held, and whether that is in doubt."""
+        readers = self._final_readers(name)
+        if not array.ndim:
+            if is_single(name, readers, self.producer):
+                self.training.setdefault(SINGLE, []).append(name)
+        elif is_held(name, array, readers, self.producer, self._fed):
+            self.held.add(id(array))
+            self.training.setdefault(HELD, []).append(name)
+        elif is_doubtful(name, readers):
+            self.training.setdefault(DOUBTFUL, []).append(name)
+
+    def _final_readers(self, name: str) -> list[tuple[onnx.NodeProto | None, int]]:
+        """Readers of a tensor, and of what only lays it out otherwise."""
+        found, ahead, seen = [], [name], {name}
+        while ahead:
+            for node, place in self._consumers.get(ahead.pop(), ()):
+                if node is None or place or node.op_type not in THROUGH or node.domain:
+                    found.append((node, place))
+                    continue
+                ahead += [o for o in node.output if o not in seen]
+                seen.update(node.output)
+        return found
+
     @functools.cached_property
-    def reads(self) -> dict[str, int]:
-        """Number of readers of the model's stored tensors, by name: nodes, those of subgraphs too, and outputs."""
+    def _consumers(self) -> dict[str, list[tuple[onnx.NodeProto | None, int]]]:
+        """Readers of all tensors of the model's graph, as ``readers`` has them."""
         graph = self.file.proto.graph
-        counts = dict.fromkeys((t.name for t in graph.initializer), 0)
-        counts.update((o, 0) for n in graph.node if n.op_type == "Constant" for o in n.output)
-        for name in itertools.chain((o.name for o in graph.output), *map(reads, graph.node)):
-            if name in counts:
-                counts[name] += 1
-        return counts
+        found: dict[str, list[tuple[onnx.NodeProto | None, int]]] = {o.name: [(None, -1)] for o in graph.output}
+        for node in graph.node:
+            for place, name in enumerate(node.input):
+                found.setdefault(name, []).append((node, place))
+            for name in itertools.islice(reads(node), sum(map(bool, node.input)), None):
+                found.setdefault(name, []).append((node, -1))
+        return found
+
+    @functools.cached_property
+    def _fed(self) -> frozenset[str]:
+        """Inputs of the model, and what is made of them without other numbers, or by subtracting and dividing."""
+        graph = self.file.proto.graph
+        found = {i.name for i in graph.input} - {t.name for t in graph.initializer}
+        for node in graph.node:
+            if (
+                node.op_type in ("Cast", "Identity", "Transpose", "Slice", "Split", "Gather", "Sub", "Div")
+                and node.input[0] in found
+            ):
+                found.update(node.output)
+        return frozenset(found)
+
+    @functools.cached_property
+    def merged(self) -> frozenset[str]:
+        """Parameters that PyTorch's exporter has not stored, since another one held the same numbers: it writes an Identity of that
+        one, under the name of this one. (Of what is one parameter in PyTorch, it writes one name.)"""
+        proto = self.file.proto
+        if proto.producer_name != "pytorch":
+            return frozenset()
+        stored = {t.name for t in proto.graph.initializer}
+        copies = (n for n in proto.graph.node if n.op_type == "Identity" and not n.domain and n.input[0] in stored)
+        return frozenset(n.output[0] for n in copies if not is_made_up(n.output[0]))
+
+    @functools.cached_property
+    def relaid(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Stored tensors that are parameters in another layout, as stored_names.relaid gives them."""
+        proto = self.file.proto
+        read = {n: r for n, r in self.readers.items() if any(m is None or m.op_type != "Shape" for m, _ in r)}
+        floats = (t for t in proto.graph.initializer if t.name in read and t.data_type in _FLOATS and len(t.dims))
+        arrays = {t.name: self.file.array(t) for t in floats}
+        states = {n for n, r in read.items() if any(m is not None and m.op_type == "BatchNormalization" for m, _ in r)}
+        found = relaid(arrays, self.producer)
+        for group in equal(arrays, self.producer):
+            self.training.setdefault(
+                "equal numbers under several names, which are trained as several parameters", []
+            ).append(" and ".join(group))
+        return {n: f for n, f in found.items() if n not in self.overridden and n not in states}
+
+    @functools.cached_property
+    def readers(self) -> dict[str, list[tuple[onnx.NodeProto | None, int]]]:
+        """Readers of the model's stored tensors, by name: nodes, and which of their inputs that is (-1 within a subgraph of
+        theirs); None for an output of the model."""
+        graph = self.file.proto.graph
+        constants = (o for n in graph.node if n.op_type == "Constant" for o in n.output)
+        stored = (*(t.name for t in graph.initializer), *constants, *self.merged)
+        return {name: self._consumers.get(name, []) for name in stored}
+
+    @functools.cached_property
+    def trains(self) -> bool:
+        """True where a node says that it is in training mode: then those that say they are not have been held back on purpose,
+        while in a file for inference none is, and which of them are to train nobody has said."""
+        graphs: list[Any] = [self.file.proto.graph, *self.file.proto.functions]
+        opset = self.opsets.get("", 1)
+        while graphs:
+            graph = graphs.pop()
+            stored = stored_tensors(graph)
+            for node in graph.node:
+                graphs += [g for a in node.attribute for g in (a.g, *a.graphs) if g.node]
+                if node.op_type == "BatchNormalization" and not node.domain:
+                    on = any(a.name == "training_mode" and a.i for a in node.attribute)
+                    on |= opset < 14 and sum(map(bool, node.output)) > 1
+                else:
+                    mode = stored.get(node.input[2]) if node.op_type == "Dropout" and len(node.input) > 2 else None
+                    on = mode is not None and bool(self.file.array(mode).any())
+                if on:
+                    return True
+        return False
 
     @functools.cached_property
     def read(self) -> frozenset[str]:
@@ -202,12 +308,14 @@ class ImportState:
         return self.names.unique(name)
 
 
-def parameter_attributes(array: np.ndarray, *, trained: bool) -> dict[str, str]:
+def parameter_attributes(array: np.ndarray, *, trained: bool, held: bool = False) -> dict[str, str]:
     """The hidden attributes of a parameter's variable, as Gluon writes them. One that is not trained, since it is a number of the
-    model's structure, learns nothing in MXNet, which knows of rates only."""
-    rate = "1.0" if trained else "0.0"
+    model's structure, learns nothing in MXNet, which knows of rates only. held: it is so until somebody says otherwise."""
+    rate = "1.0" if trained and not held else "0.0"
     attrs = {"__shape__": str(array.shape), **dtype_attribute(array.dtype), "__lr_mult__": rate, "__wd_mult__": rate}
-    return attrs if trained else {**attrs, "__grad_req__": "null"}
+    if trained and not held:
+        return attrs
+    return {**attrs, "__grad_req__": "null", **({"__held__": "1"} if trained else {})}
 
 
 def dtype_attribute(dtype: np.dtype | None) -> dict[str, str]:

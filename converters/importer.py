@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import onnx
 
+from hybrid.core.attrs import is_float
 from hybrid.core.op import FAMILY, Spec, lookup
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ir.declared import declare
+from hybrid.ir.differentiate import without_gradient
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.creation import ShapeArray
 
 from . import legacy_fixes, ops, symbolic_shapes  # noqa: F401  ops fills the registry
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
+from .held import DOUBTFUL, HELD
 from .import_state import INLINE, Imported, ImportedValue, ImportState, dtype_attribute
 from .names import keep_name
 from .node_importer import Importer
 from .onnx_types import KEY as KIND
 from .onnx_types import declared_spec, known_dims, text_of
 from .reader import OnnxFile, read_model
+
+_ROUNDS = re.compile("Quantize|QLinear|QGemm|Integer|round|rint|floor|ceil|sign|trunc|fix", re.IGNORECASE)
+"""Operators whose derivative is zero, of which networks are made that would train; looking for what they keep gradients from
+takes a rule for each operator of the network."""
+
+
+_QUANTISED = re.compile("quantize|QLinear|QGemm|Integer", re.IGNORECASE)
 
 
 def from_onnx(model: Any, *, folder: Any = None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
@@ -105,7 +116,35 @@ class _Import(Importer):
             kinds,
             tuple(dict.fromkeys(self.shared.doubts)),
             self.shared.changes_numerics,
+            self._to_know(graph),
         )
+
+    def _to_know(self, graph: Graph) -> dict[str, tuple[str, ...]]:
+        """Facts to know before the network is trained; of parameters those that are left."""
+        found, variables = {}, graph.variables()
+        used, states = {n.name for n in variables}, {n.name for n in graph.auxiliary_states()}
+        own = [n.name for n in variables if n.name in self.shared.params and n.attrs.get("__grad_req__") != "null"]
+        trained = {n for n in own if is_float(self.shared.params[n].dtype)} - states
+        rounds = any(n.op is not None and _ROUNDS.search(n.op.name) for n in graph.nodes)
+        for name, stops in without_gradient(graph).items() if rounds else ():
+            if name in trained:
+                # who reads integers has none to pass on, since they were made so
+                made = dict.fromkeys(s.removeprefix(FAMILY).replace("Dequantize", "Quantize") for s in stops)
+                what = f"without a gradient, of which {' and '.join(made)} passes none on"
+                self.shared.training.setdefault(what, []).append(name)
+        for node in graph.nodes:
+            if node.op is not None and _QUANTISED.search(node.op.name):
+                for name in (e.node.name for e in node.inputs if e.node.is_variable):
+                    array = self.shared.params.get(name)
+                    if array is not None and array.ndim > 1 and not is_float(array.dtype):
+                        self.shared.training.setdefault("weights of whole numbers, which are not trained", []).append(
+                            name
+                        )
+        for what, names in self.shared.training.items():
+            left = tuple(n for n in dict.fromkeys(names) if what not in (HELD, DOUBTFUL) or n in used)
+            if left:
+                found[what] = left
+        return found
 
     def _with_sizes_inside(self, graph: Graph) -> Graph:
         """The graph with constants in the place of small whole parameters that shapes are computed from: shapes have to be known

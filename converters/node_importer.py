@@ -122,6 +122,10 @@ class Importer:
         """Note that the file leaves something open, and how it was read."""
         self.shared.doubts.append(f"{self.label}: {what}")
 
+    def note_training(self, what: str) -> None:
+        """Note of the node being read what is to be known before the network is trained."""
+        self.shared.training.setdefault(what, []).append(self.label)
+
     @property
     def label(self) -> str:
         """The node being read, for messages: its name or that of its first output."""
@@ -162,7 +166,7 @@ class Importer:
         known = shared.parameters.get(id(array))
         if known is None:
             name = shared.stored.get(id(array)) or shared.unique(name or f"{self.label}_constant")
-            attrs = parameter_attributes(array, trained=value.weight)
+            attrs = parameter_attributes(array, trained=value.weight, held=id(array) in shared.held)
             shared.params[name] = array
             known = shared.parameters[id(array)] = Entry(Node(None, name, (), attrs))
         return self._capture_through(ImportedValue(name, value.shape, value.dtype, None, known))
@@ -208,10 +212,25 @@ class Importer:
             self.captured[key] = found, Node(None, name, (), dtype_attribute(found.dtype))
         return Entry(self.captured[key][1])
 
-    def is_sole_reader(self, *values: ImportedValue) -> bool:
-        """True when the node being read is the only one in the whole model that reads these stored tensors, each of them
-        once."""
-        return self.outer is None and all(v.const is not None and self.shared.reads.get(v.name) == 1 for v in values)
+    def own_copy(self, value: ImportedValue, name: str, *, weight: bool) -> ImportedValue:
+        """A stored tensor as a parameter of its own."""
+        assert value.const is not None
+        made = self.const(value.const.copy(), name=name)
+        made.weight = weight
+        return made
+
+    def is_sole_reader(self, value: ImportedValue) -> bool:
+        """True when nothing else in the model's own graph reads what holds a constant's numbers; within other graphs always."""
+        if self.outer is None and any(source == value.name for source, _ in self.shared.relaid.values()):
+            return False
+        readers = self.shared.readers.get(value.name) if self.outer is None else None
+        same = self.shared.stored.get(id(value.const), value.name) == value.name
+        return self.outer is not None or not value.weight or (same and (readers is None or len(readers) == 1))
+
+    @property
+    def outermost(self) -> bool:
+        """True when the nodes being read belong to the model's own graph, not to one within it."""
+        return self.outer is None or (self.inline and self.outer.outermost)
 
     # -- nodes -----------------------------------------------------------------------------------------------------------
 
@@ -391,16 +410,36 @@ class Importer:
 
     def initializers(self, graph: onnx.GraphProto) -> None:
         """Put the graph's stored tensors into the scope; floats are weights wherever they stand, single numbers aside."""
+        relaid = self.shared.relaid if self.outer is None else {}
         for tensor in graph.initializer:
-            self._store(tensor.name, self.shared.file.array(tensor))
+            if tensor.name not in relaid:
+                self._store(tensor.name, self.shared.file.array(tensor))
         for sparse in graph.sparse_initializer:
             self._store(sparse.values.name, self.shared.file.sparse(sparse))
+        shapes = {t.name: tuple(t.dims) for t in graph.initializer} if relaid else {}
+        for name, (source, axes) in relaid.items():
+            self._lay_out(name, self.scope[source], axes, shapes[name])
+
+    def _lay_out(self, name: str, source: ImportedValue, axes: tuple[int, ...], shape: tuple[int, ...]) -> None:
+        """Put a tensor into the scope that is a parameter with its axes in another order, reshaped."""
+        self.node, self._made = onnx.helper.make_node("Transpose", [source.name], [name], name=name), []
+        self.domain, made = "", source
+        if axes != tuple(range(len(axes))):
+            made = self.apply("transpose", made, axes=axes)
+        if made.shape != shape:
+            made = self.apply("Reshape", made, shape=shape)
+        self._name_results(self.node, [made])
+        self.shared.training.setdefault(
+            "another layout of a parameter, stored beside it, and one with it here", []
+        ).append(f"{name} of {source.name}")
 
     def _store(self, name: str, array: np.ndarray) -> None:
         trained = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
         self.scope[name] = ImportedValue(name, array.shape, array.dtype, array, weight=trained and array.ndim > 0)
         if self.outer is None:
             self.shared.stored[id(array)] = name
+            if trained:
+                self.shared.judge(name, array)
 
     def walk(self, nodes: Iterable[onnx.NodeProto]) -> None:
         """Read nodes, inputs before users whatever their order in the file."""

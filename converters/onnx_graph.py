@@ -42,6 +42,8 @@ class OnnxGraph:
     """Gives a name that nothing has yet, as near to the one asked for as can be."""
     told: Mapping[str, Spec] = field(default_factory=dict)
     """Tensors that the symbol has, by their names: what inference says of them; sizes that are not known are OPEN."""
+    tied: frozenset[str] = frozenset()
+    """Initializers that are weights and to stay one each, while several nodes read them."""
     specs: dict[str, Spec] = field(default_factory=dict)
     """Specs that ``infer`` found."""
 

@@ -127,16 +127,35 @@ MOMENTUM = 0.8999999761581421
 
 
 def _batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, training_mode=False):
-    """As MXNet's BatchNorm, whose moving statistics are states, where nothing else reads them; else as it stands."""
-    statistics = np.dtype(np.float32) if x.dtype == np.float16 else x.dtype
+    """As MXNet's BatchNorm, whose moving statistics are states, where they are stored; else as it stands.
+
+    Training normalizes by the batch, but where other nodes of the file say that they are in training mode, and this one that it
+    is not."""
+    dtype = np.dtype(np.float32) if x.dtype == np.float16 else x.dtype
+    statistics = (mean, 3, "mean"), (var, 4, "var")
+    # a copy would not follow a value that a call gives in place of a default
+    stored = all(
+        v.const is not None and (_alone(g, v, i) or v.name not in g.shared.overridden) for v, i, _ in statistics
+    )
     mxnet = (
         not training_mode
         and in_networks(x)
-        and all(v.dtype == statistics for v in (scale, b, mean, var))
-        and g.is_sole_reader(mean, var)
+        and all(v.dtype == dtype for v in (scale, b, mean, var))
+        and stored
+        and g.outermost
     )
+    if stored:
+        mean, var = (_statistics(g, *each, mxnet) for each in statistics)
+    if training_mode:
+        g.note_training(
+            "in training mode, and so normalized by the batch in inference too, while their moving statistics stay as they are"
+        )
+    elif not mxnet or g.shared.trains:
+        why = "not in training mode beside others that are" if mxnet else "MXNet's BatchNorm does not take their inputs"
+        g.note_training(f"{why}, and so normalized by their stored statistics in training too")
     if mxnet:
-        return g.BatchNorm(x, scale, b, mean, var, eps=epsilon, momentum=momentum, fix_gamma=False)
+        attrs = {"use_global_stats": True} if g.shared.trains else {}
+        return g.BatchNorm(x, scale, b, mean, var, eps=epsilon, momentum=momentum, fix_gamma=False, **attrs)
     attrs = {"epsilon": epsilon, "momentum": momentum, "training_mode": bool(training_mode)}
     return g.apply(
         "_onnx_BatchNormalization",
@@ -148,6 +167,24 @@ def _batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, training_mode=F
         **attrs,
         num_outputs=min(g.outputs, 3) if training_mode else 1,
     )
+
+
+def _statistics(g, value, place, what, moves):
+    """A stored mean or variance, which no optimizer may change: a parameter that is held, or a state that training moves.
+
+    Exporters store equal tensors once, such as the first means of all layers and their biases. What something else reads too is
+    therefore a copy."""
+    if _alone(g, value, place):
+        value.weight &= moves
+        return value
+    return g.own_copy(value, f"{g.label}_moving_{what}", weight=moves)
+
+
+def _alone(g, value, place):
+    """True for a stored mean or variance that nothing else reads. Layers that share all that they have are one, called twice."""
+    readers = g.shared.readers.get(value.name, ()) if g.outer is None else ()
+    same = g.node.input[1:5]
+    return bool(readers) and all(n is not None and i == place and n.input[1:5] == same for n, i in readers)
 
 
 def _old_batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, spatial, training):

@@ -324,6 +324,9 @@ def import_dropout_since_12(g, x, ratio=None, training_mode=None, *, seed=None):
     share = 0.5 if ratio is None else number(ratio)
     valid = share is None or 0 <= share <= 1
     if valid and (training_mode is None or (training_mode.fixed and not training_mode.item())):
+        if g.shared.trains:
+            g.note_training("not in training mode beside others that are, and so dropping nothing in training either")
+            share = None
         return _dropout(g, x, share, BOOL, settled=True)
     masked = g.wants(1) and g.is_read(1)
     if (

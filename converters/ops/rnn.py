@@ -18,6 +18,7 @@ _ORDER = {"rnn_relu": [0], "rnn_tanh": [0], "lstm": [0, 3, 1, 2], "gru": [1, 0, 
 def export_rnn(b, op, data, parameters, state, *rest):
     cells = op.cells(data.dim(2))
     states = [state, *rest[: op.mode == "lstm"]]
+    parameters = _joined(b, parameters)
     if has_some(b, data, [0]) is False:  # no step moves the states; onnxruntime ends its process on it
         return b.Identity(b.const(np.empty(b.results[0].shape, data.dtype))), *map(b.rename, states)
     lengths = b.cast(rest[-1], np.int32) if op.use_sequence_length else None
@@ -35,6 +36,14 @@ def export_rnn(b, op, data, parameters, state, *rest):
     if not op.state_outputs:
         return x
     return x, *(s[0] if len(s) == 1 else b.Concat(*s, axis=0) for s in last)
+
+
+def _joined(b, packed):
+    """The packed parameters as a constant, where constants are all that they have been joined from."""
+    made = next((n for n in reversed(b.nodes) if packed.name in n.outputs), None)
+    if made is None or made.op_type != "Concat" or not all(n in b.initializers for n in made.inputs):
+        return packed
+    return b.const(np.concatenate([b.initializers[n] for n in made.inputs]), name=f"{packed.name}_joined")
 
 
 class _Part:
@@ -269,7 +278,8 @@ def _layer(g, mode, inputs, attrs: dict[str, Any], layout):
     if layout:
         x = g.transpose(x, axes=(1, 0, 2))
         states[:2] = [s if s is None else g.transpose(s, axes=(1, 0, 2)) for s in states[:2]]
-    stored = all(v is None or v.const is not None for v in (w, r, b))
+    # packed into one vector, which what something else reads too would be a copy of
+    stored = all(v is None or (v.const is not None and g.is_sole_reader(v)) for v in (w, r, b))
     if mode and stored:  # what does not fit goes to the family's operator, which says so
         stored = _fitting(
             mode, direction, attrs.get("hidden_size"), *(None if v is None else v.const for v in (w, r, b))
@@ -311,8 +321,11 @@ def _of_mxnet(g, mode, x, w, r, b, states, reverse):
     packed = [sorted_gates(a) for d in range(count) for a in (w.const[d], r.const[d])] + [
         sorted_gates(h) for h in halves
     ]
-    parameters = g.const(np.concatenate(packed), name=f"{g.label}_parameters")
-    parameters.weight = True
+    count_of_weights = 2 * count if b is None else None
+    parameters = g.const(np.concatenate(packed[:count_of_weights]), name=f"{g.label}_parameters")
+    parameters.weight = w.weight or r.weight
+    if b is None:  # a bias that there is none of is not trained
+        parameters = g.Concat(parameters, g.const(np.concatenate(packed[count_of_weights:])), dim=0)
     states = [_zero_state(g, x, count, size) if s is None else s for s in states]
     if reverse:
         x = g.reverse(x, axis=(0,))

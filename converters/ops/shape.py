@@ -138,6 +138,8 @@ def shape_of(g, data, start=0, end=None):
 
 @imports("Identity")
 def import_identity(g, x):
+    if x.const is not None and g.outer is None and g.node.output[0] in g.shared.merged:
+        return g.own_copy(x, g.node.output[0], weight=x.weight)
     if x.const is not None:
         return x
     made = g.apply("_copy", x)

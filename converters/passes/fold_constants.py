@@ -62,6 +62,8 @@ def fold_constants(graph: OnnxGraph) -> bool:
             continue
         read = {n: folding.constant(n) for n in node.inputs if n}
         arrays = {n: a for n, a in read.items() if a is not None and a.dtype in DTYPES}
+        if any(n in graph.tied and folding.reads[n] > 1 for n in arrays):
+            continue  # a weight stays one, to be trained as one
         if len(arrays) == len(read) and arrays and _is_worth(node, arrays, folding) and _is_safe(node, arrays):
             results = evaluate(node, arrays, graph.opset)
             if results is not None and sum(r.nbytes for r in results) <= _limit(arrays, folding):

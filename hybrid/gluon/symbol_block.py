@@ -86,14 +86,15 @@ class SymbolBlock(HybridBlock):
             if found is not None:  # shared: it knows better
                 continue
             state = graph.is_auxiliary(node)
-            kind = Fixed if _is_fixed(node) and not state else Parameter
+            held = "__held__" in node.attrs  # by an import from ONNX, until somebody sets grad_req
+            kind = Fixed if _is_fixed(node) and not state and not held else Parameter
             made = kind(
                 node.name,
                 shape=spec.shape if is_known(spec.shape) else None,
                 dtype=np.float32 if spec.dtype is None else spec.dtype.type,
                 grad_req="null" if state or _is_fixed(node) or not _trains(spec.dtype) else "write",
-                lr_mult=float(node.attrs.get("__lr_mult__", 1.0)),
-                wd_mult=float(node.attrs.get("__wd_mult__", 1.0)),
+                lr_mult=1.0 if held else float(node.attrs.get("__lr_mult__", 1.0)),
+                wd_mult=1.0 if held else float(node.attrs.get("__wd_mult__", 1.0)),
                 allow_deferred_init=True,
                 differentiable=not state,  # as BatchNorm's own: nobody means to decay running means
             )

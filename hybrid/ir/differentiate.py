@@ -139,6 +139,17 @@ def gradients(
             continue
         reached.update(id(e.node) for e in node.inputs)
         arriving = [total((id(node), i)) for i in range(node.num_outputs)]
+        straight = straight_through(node)
+        if straight is not None:
+            before = node.inputs[0].node
+            source = before.inputs[0]
+            reached.add(id(source.node))
+            if arriving[0] is not None and id(source.node) in leads:
+                entry = Entry(Node(straight, straight.name, (arriving[0], *before.inputs)))
+                parts.setdefault((id(source.node), source.index), []).append(entry)
+                if shares is not None:
+                    shares.append((before, 0, entry))
+            continue
         zero = all(a is None for a in arriving)
         if zero and node.subgraphs:
             continue
@@ -163,6 +174,61 @@ def gradients(
                 if shares is not None:
                     shares.append((node, i, entry))
     return [total((id(n), 0)) for n in wanted]
+
+
+def straight_through(node: Node) -> Op | None:
+    """The operator that carries a gradient past a node and the one before it, which it undoes but for rounding; None where there
+    is no such pair. On its own the one before has a derivative of zero."""
+    undone = getattr(node.op, "undone", None)
+    before = node.inputs[0].node if undone is not None else None
+    if undone is None or before is None or before.op is None:
+        return None
+    return undone(before.op, all(map(_same, node.inputs[1:], before.inputs[1:])))
+
+
+def _same(a: Entry, b: Entry) -> bool:
+    """True for one entry, and for constants of the same value."""
+    if a == b:
+        return True
+    constant = a.node.op is not None and b.node.op is not None and not a.node.inputs and not b.node.inputs
+    if not constant or not hasattr(a.node.op, "value") or not hasattr(b.node.op, "value"):
+        return False
+    one, other = a.node.op.value, b.node.op.value
+    return one.dtype == other.dtype and np.array_equal(one, other)
+
+
+def without_gradient(graph: Graph) -> dict[str, tuple[str, ...]]:
+    """Names of the variables that get no gradient from any output, each with the operators that pass none on."""
+    readers: dict[int, list[tuple[Node, int]]] = {}
+    for node in graph.nodes:
+        for place, entry in enumerate(node.inputs):
+            readers.setdefault(id(entry.node), []).append((node, place))
+    reached = {id(e.node) for e in graph.outputs}
+    stops: dict[int, dict[str, None]] = {}
+    """Of nodes that get none, the operators on the way that do."""
+    for node in reversed(graph.nodes):
+        own = [(r, p) for r, p in readers.get(id(node), ()) if id(r) in reached]
+        if any(_passes(r, p) for r, p in own):
+            reached.add(id(node))
+        for reader, place in own:  # a pair passes it on to what the first of the two reads
+            if not place and straight_through(reader) is not None:
+                reached.add(id(node.inputs[0].node))
+        if id(node) not in reached:
+            stops[id(node)] = {}
+            for reader, _ in readers.get(id(node), ()):
+                own_name = {} if reader.op is None else {reader.op.name: None}
+                stops[id(node)] |= own_name if id(reader) in reached else stops[id(reader)]
+    return {n.name: tuple(stops[id(n)]) for n in graph.variables() if id(n) in stops}
+
+
+def _passes(node: Node, place: int) -> bool:
+    """True where a node passes a gradient on to an input."""
+    if node.subgraphs or node.op is None:
+        return True
+    try:
+        return straight_through(node) is None and place in rule(node.op).inputs
+    except OpError:
+        return False
 
 
 def _apply(cls: type[Op], *entries: Entry) -> Entry:

@@ -202,15 +202,21 @@ def test_batch_normalization_becomes_one_with_states(opset: int) -> None:
     assert {n.name for n in found.graph.auxiliary_states()} == {"p2", "p3"}
 
 
-def test_statistics_that_are_fed_or_shared_are_no_states() -> None:
+def test_statistics_that_are_fed_are_no_states() -> None:
     fed = [("mean", 1, [4]), ("var", 1, [4])]
     model = layer("BatchNormalization", *VECTORS[:2], *fed, opset=15)
     runs = [{**x, "mean": VECTORS[2], "var": VECTORS[3]} for x in IMAGES]
     assert names(agree(model, *runs, rtol=1e-5)) == ["_onnx_BatchNormalization"]
+
+
+def test_statistics_that_are_read_elsewhere_are_states_of_their_own() -> None:
     model = layer("BatchNormalization", *VECTORS, opset=15)
     model.graph.node.append(helper.make_node("Neg", ["p2"], ["y1"]))
     model.graph.output.append(helper.make_empty_tensor_value_info("y1"))
-    assert names(agree(model, *IMAGES, rtol=1e-5))[0] == "_onnx_BatchNormalization"
+    found = agree(model, *IMAGES, rtol=1e-5)
+    assert set(names(found)) == {"BatchNorm", "negative"}
+    assert {n.name for n in found.graph.auxiliary_states()} == {"y0_moving_mean", "p3"}
+    assert {"p2", "y0_moving_mean"} <= set(found.params)
 
 
 def test_batch_normalization_in_training_mode() -> None:

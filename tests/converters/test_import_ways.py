@@ -800,8 +800,9 @@ def layers_in_time() -> Iterator[Way]:
         bias, own, outputs = floats(1, 2 * gates * h), f"_onnx_{kind}", 2 + (kind == "LSTM")
         how = {"outputs": outputs, **({"linear_before_reset": 1} if kind == "GRU" else {})}
         yield way(mx[kind], kind, 14, x, *weights, bias, stored=[1, 2, 3], hidden_size=h, **how)
-        yield way(mx[kind], kind, 14, x, *weights, stored=[1, 2], hidden_size=h, **how)
-        yield way(mx[kind], kind, 14, x, *weights, stored=[1, 2], dims={0: ["t", "n", c]}, **how, hidden_size=h)
+        plain = f"Concat {mx[kind]}"  # of the weights and a bias that stays 0
+        yield way(plain, kind, 14, x, *weights, stored=[1, 2], hidden_size=h, **how)
+        yield way(plain, kind, 14, x, *weights, stored=[1, 2], dims={0: ["t", "n", c]}, **how, hidden_size=h)
         yield way(own, kind, 14, x, *weights, bias, stored=[1, 2, 3], hidden_size=h, dims={0: None}, **how)
         for left in (1, 2, 3):
             yield way(
@@ -816,11 +817,11 @@ def layers_in_time() -> Iterator[Way]:
             )
     weights = floats(1, h, c) / 2, floats(1, h, h) / 3
     relu = {"activations": ["Relu"], "hidden_size": h, "outputs": 2, "stored": [1, 2]}
-    yield way("_zeros RNN expand_dims", "RNN", 14, x, *weights, **relu)
+    yield way("Concat _zeros RNN expand_dims", "RNN", 14, x, *weights, **relu)
     for kind, activation in (("f8", "Relu"), ("f8", "Tanh")):
         doubles = [v.astype(kind) for v in (x, *weights)]
         f = {"Relu": lambda v: np.maximum(v, 0), "Tanh": np.tanh}[activation]
-        operators = "_onnx_RNN" if activation == "Relu" else "_zeros RNN expand_dims"
+        operators = "_onnx_RNN" if activation == "Relu" else "Concat _zeros RNN expand_dims"
         yield way(
             operators, "RNN", 14, *doubles, want=lambda *v, f=f: steps(f, *v), **relu | {"activations": [activation]}
         )
@@ -835,12 +836,18 @@ def layers_in_time() -> Iterator[Way]:
     forward["outputs"] = 3
     yield way("_onnx_LSTM", "LSTM", 14, x, *weights, input_forget=1, **forward)
     yield way(
-        "_zeros _zeros RNN expand_dims", "LSTM", 14, x, *weights, activations=["SIGMOID", "tanh", "Tanh"], **forward
+        "Concat _zeros _zeros RNN expand_dims",
+        "LSTM",
+        14,
+        x,
+        *weights,
+        activations=["SIGMOID", "tanh", "Tanh"],
+        **forward,
     )
     yield way("_onnx_LSTM", "LSTM", 14, x, *weights, activations=["Tanh", "Tanh", "Tanh"], **forward)
     first = Case("LSTM", 14, [x, *weights], {"hidden_size": h}, outputs=3, stored=[1, 2])
     yield way(
-        "transpose _zeros _zeros RNN expand_dims transpose transpose transpose",
+        "transpose Concat _zeros _zeros RNN expand_dims transpose transpose transpose",
         "LSTM",
         14,
         x.swapaxes(0, 1).copy(),

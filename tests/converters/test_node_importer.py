@@ -154,13 +154,16 @@ def test_tensors_that_one_node_alone_reads() -> None:
             a = Add (x, w) b = Add (a, c) d = Add (b, v) y = Add (d, v)
         }"""
     )
-    assert g.shared.reads == {"w": 1, "v": 2, "c": 1, "k": 1}
-    stored = {n: ImportedValue(n, (2,), F4, np.zeros(2, "f4")) for n in "wvc"}
+    read = {n: [(r and r.op_type, i) for r, i in readers] for n, readers in g.shared.readers.items()}
+    assert read == {"w": [("Add", 1)], "v": [("Add", 1), ("Add", 1)], "c": [("Add", 1)], "k": [(None, -1)]}
+    stored = {n: ImportedValue(n, (2,), F4, np.zeros(2, "f4"), weight=True) for n in "wvc"}
     assert g.is_sole_reader(stored["w"])
-    assert g.is_sole_reader(stored["w"], stored["c"])
-    assert not g.is_sole_reader(stored["w"], stored["v"])
-    assert not g.is_sole_reader(unfed((2,), name="w"))
-    assert not Importer(g.shared, {"": 17}, g).is_sole_reader(stored["w"])
+    assert g.is_sole_reader(stored["c"])
+    assert not g.is_sole_reader(stored["v"])
+    assert g.is_sole_reader(ImportedValue("v", (2,), F4, np.zeros(2, "f4"))), "of a constant a copy is as good"
+    g.shared.stored[id(stored["w"].const)] = "u"
+    assert not g.is_sole_reader(stored["w"]), "by another name"
+    assert Importer(g.shared, {"": 17}, g).is_sole_reader(stored["v"]), "in a graph of its own"
 
 
 def test_names_are_given_once() -> None:

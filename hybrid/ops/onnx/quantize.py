@@ -116,7 +116,8 @@ class QuantizeLinear(Scaled):
     """x / y_scale, rounded half to even, + y_zero_point; what is out of range becomes the nearest in it.
 
     Shapes: y_scale and y_zero_point one number, (x.shape[axis],), or with block_size like x with that axis divided. The result has
-    the dtype of y_zero_point, output_dtype or uint8. Its derivative is zero wherever it has one.
+    the dtype of y_zero_point, output_dtype or uint8. Its derivative is zero wherever it has one; where a graph undoes it at once by
+    DequantizeLinear, rounding counts as the identity (StraightThrough).
     Source: ONNX QuantizeLinear (opset 10 to newest). Raises OpError when scales do not fit."""
 
     precision: DType | None = None
@@ -154,6 +155,44 @@ class QuantizeLinear(Scaled):
         yield make(x, make.uniform(2, 3, 2, low=0.1, high=0.2), axis=2, block_size=2)
 
 
+@op("_backward__onnx_QuantizeLinear")
+class StraightThrough(Scaled):
+    """The gradient of x where DequantizeLinear undoes QuantizeLinear: dy, and 0 where x was out of range and became the nearest in
+    it. Rounding counts as the identity, as in PyTorch's fake quantization (docs/decisions/0034).
+
+    Source: Bengio, Leonard and Courville 2013 (the straight-through estimator)."""
+
+    saturate: bool = True
+    precision: DType | None = None
+
+    inputs = ("dy", "x", "y_scale", "y_zero_point")
+    optional = ("y_zero_point",)
+
+    def shape(self, dy, x, scale, zero):
+        return merge(dy, super().shape(x, scale, zero))
+
+    def dtype(self, dy, x, scale, zero):
+        return dy
+
+    def meaning(self, dy, x, scale, zero):
+        dtype = self.output_dtype or np.dtype(np.uint8) if zero is None else zero.dtype
+        scale, offset = self.spread(x, scale, zero)
+        with ignoring_overflow():
+            quotient = plain(x).astype(np.float64) / plain(scale)
+            if is_integer(dtype):
+                low, high = bounds(dtype)
+                placed = np.rint(quotient.astype(np.float32).astype(np.float64))
+                placed += 0 if offset is None else plain(offset).astype(np.float64)
+            else:
+                high = float(plain(convert(np.float32(np.inf), dtype, saturate=True)))
+                low, placed = -high, quotient
+            return np.where((placed >= low) & (placed <= high), dy, np.zeros((), dy.dtype))
+
+    def gradient(self, F, g, dy, x, scale, *rest):
+        zero = rest[:-1]
+        return [F._backward__onnx_QuantizeLinear(g, x, scale, *zero, **self.dump()), None, None, *(None for _ in zero)]
+
+
 @op("_onnx_DequantizeLinear", "_onnx_ms_DequantizeLinear")
 class DequantizeLinear(Scaled):
     """(x - x_zero_point) * x_scale in output_dtype or the dtype of x_scale; shapes as in QuantizeLinear.
@@ -180,6 +219,15 @@ class DequantizeLinear(Scaled):
         scale, offset = self.spread(x, scale, zero)
         return dequantize(x, scale, offset, made)
 
+    def undone(self, quantized, scales):
+        """The operator of the gradient of what ``quantized`` takes, given what comes back and its inputs; None where this does not
+        undo it. scales: whether both have the same scale and zero point."""
+        same = isinstance(quantized, QuantizeLinear) and scales and quantized.given == _QUANTIZED.get(self.given)
+        if not same or (quantized.axis, quantized.block_size) != (self.axis, self.block_size):
+            return None
+        named = ("axis", "block_size", "output_dtype", "saturate", "precision", "given")
+        return StraightThrough(**{n: getattr(quantized, n) for n in named})
+
     def gradient(self, F, dy, x, scale, *rest):
         zero = rest[:-1]
         return [None, F._backward__onnx_DequantizeLinear(dy, x, scale, *zero, **self.dump()), *(None for _ in zero)]
@@ -190,6 +238,10 @@ class DequantizeLinear(Scaled):
         yield make(x, make.array(0.1), make.array(3, "uint8"), given=("x_zero_point",))
         yield make(x, make.array([0.1, 0.2, 0.05]), make.array([3, 200, 0], "uint8"), given=("x_zero_point",))
         yield make(x, make.uniform(2, 2), axis=1, block_size=2)
+
+
+_QUANTIZED = {(): (), ("x_zero_point",): ("y_zero_point",)}
+"""Optional inputs of QuantizeLinear by those of the DequantizeLinear that undoes it."""
 
 
 @op("_backward__onnx_DequantizeLinear")
