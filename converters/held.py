@@ -31,11 +31,11 @@ _WEIGHTS = {
     **dict.fromkeys(("RMSNormalization", "SimplifiedLayerNormalization", "PRelu"), (1, 2)),
     **dict.fromkeys(("Gather", "GatherND", "GatherElements"), (0,)),
 }
+"""Inputs that are weights and biases, by operator; of onnxruntime's own fused ones all."""
 THROUGH = frozenset(
     ("Transpose", "Reshape", "Unsqueeze", "Squeeze", "Identity", "Split", "Slice", "Cast", "Flatten", "Expand")
 )
 """Operators that give on what they read: what reads their outputs tells."""
-"""Inputs that are weights and biases, by operator; of onnxruntime's own fused ones all."""
 _STRUCTURE = {
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (1, 2)),
     "Resize": (1, 2, 3),
