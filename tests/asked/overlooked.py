@@ -35,3 +35,18 @@ def mean_images(mx, folder):
     mx.nd.save(path, [mx.nd.ones((3, 8, 9))] * 2)
     found["two"] = attempt(lambda: mx.io.ImageRecordIter(**options, mean_img=path))
     return found
+
+
+@ask
+def gradients_in_another_storage(mx, folder):
+    """Gradients of sparse arrays, kept as every storage."""
+    found = {}
+    for held in ("csr", "row_sparse"):
+        for storage in ("default", "csr", "row_sparse"):
+            x = mx.nd.array(numbers(3, 4) * (numbers(3, 4, seed=1) > 0)).tostype(held)
+            x.attach_grad(stype=storage)
+            with mx.autograd.record():
+                y = mx.nd.square(x)
+            y.backward()
+            found[f"{held} {storage}"] = [x.grad.stype, x.grad]
+    return found
