@@ -5,7 +5,7 @@ import numpy as np
 from ..registry import exports, imports
 from .elementwise import is_short
 from .linear import contract, einsum, swap_last
-from .solving import cholesky, eliminate, floating, identity, solve
+from .solving import cholesky, eliminate, floating, identity, solve, with_shape_of
 
 
 @exports("_npi_einsum")
@@ -93,9 +93,11 @@ def export_linalg_inverse(b, op, a):
     return solve(b, x, identity(b, x))
 
 
-@exports("_linalg_potrf")
+@exports("_linalg_potrf", "_npi_cholesky")
 def export_linalg_potrf(b, op, a):
-    return cholesky(b, floating(b, a))
+    x = floating(b, a)
+    x = with_shape_of(swap_last(b, x, not op.lower), x)
+    return swap_last(b, cholesky(b, x), not op.lower)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------

@@ -945,7 +945,7 @@ def attributes(op: Op, training: bool) -> dict[str, Any] | None:
     is no plain value."""
     found: dict[str, Any] = {}
     for name in op.fields:
-        if name == op.count:
+        if name == op.count or name in op.untold:
             continue
         value = getattr(op, name)
         if isinstance(value, np.dtype):

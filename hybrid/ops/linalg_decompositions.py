@@ -9,13 +9,8 @@ from ..core.shapes import UNKNOWN, Shape, is_known, merge, show
 from .adjoint import linear
 from .common import Sized, as_array, part_of, widen
 from .composing import known, narrowly, of_floats, widely
-from .linalg import Decomposed, DecompositionBackward, Square, positive_definite
+from .linalg import Decomposed, DecompositionBackward, Square, flip, positive_definite
 from .linear import want_at_least
-
-
-def flip(a: np.ndarray) -> np.ndarray:
-    """Matrices transposed."""
-    return np.swapaxes(a, -1, -2)
 
 
 def triangle(a: np.ndarray, lower: bool) -> np.ndarray:
