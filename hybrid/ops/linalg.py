@@ -440,9 +440,6 @@ class Potrf(Decomposed):
 
     untold = ("lower",)
 
-    def kernel_matches(self, dtype):
-        return self.lower
-
     def infer_input_shapes(self, shapes, outputs):
         return [outputs[0]]
 
@@ -453,11 +450,6 @@ class Potrf(Decomposed):
         if not self.lower:
             dy, y = (F.SwapAxis(x, dim1=-1, dim2=-2) for x in (dy, y))
         return F._backward__linalg_potrf(dy, y)  # symmetric
-
-    @classmethod
-    def examples(cls, make):
-        yield from super().examples(make)
-        yield make(positive_definite(make, 2, 3, 3), lower=False)
 
 
 class DecompositionBackward(Decomposed):
