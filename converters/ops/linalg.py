@@ -5,7 +5,7 @@ import numpy as np
 from ..registry import exports, imports
 from .elementwise import is_short
 from .linear import contract, einsum, swap_last
-from .solving import cholesky, eliminate, floating, identity, solve, with_shape_of
+from .solving import cholesky, eliminate, floating, identity, solve, transpose_matrices
 
 
 @exports("_npi_einsum")
@@ -96,8 +96,7 @@ def export_linalg_inverse(b, op, a):
 @exports("_linalg_potrf", "_npi_cholesky")
 def export_linalg_potrf(b, op, a):
     x = floating(b, a)
-    x = with_shape_of(swap_last(b, x, not op.lower), x)
-    return swap_last(b, cholesky(b, x), not op.lower)
+    return cholesky(b, x) if op.lower else transpose_matrices(b, cholesky(b, transpose_matrices(b, x)))
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------
