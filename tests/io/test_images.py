@@ -422,3 +422,13 @@ def test_a_batch_is_no_image() -> None:
     ):
         with pytest.raises(ValueError, match=r"got an array of shape \(2, 8, 10, 3\), wanted one image"):
             call(batch)
+
+
+def test_labels_of_a_list_are_arrays(tmp_path: Path) -> None:
+    """As in MXNet, for programs that make batches of next_sample themselves."""
+    (tmp_path / "0.png").write_bytes(b"not read here")
+    for listed, wanted in (([3.0, "0.png"], [3]), ([1.0, 2.0, "0.png"], [1, 2]), ([[4.0, 5.0], "0.png"], [4, 5])):
+        width = len(wanted)
+        iterator = mx.image.ImageIter(1, (3, 4, 4), label_width=width, imglist=[listed], path_root=str(tmp_path))
+        label, data = iterator.next_sample()
+        assert isinstance(label, mx.nd.NDArray) and label.asnumpy().tolist() == wanted and data == b"not read here"
