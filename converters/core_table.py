@@ -14,6 +14,7 @@ from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
 from hybrid.core.op import OPS, Op
 from hybrid.core.shapes import show
+from hybrid.core.unread import perhaps_unread
 from hybrid.ir.compose import COMPOSITION, EXCEPTION, PRIMITIVE, core_kind_of
 
 from . import coverage
@@ -106,4 +107,5 @@ def markdown() -> str:
 
 
 if __name__ == "__main__":
-    print(markdown(), end="")
+    with perhaps_unread():
+        print(markdown(), end="")

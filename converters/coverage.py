@@ -19,6 +19,7 @@ import hybrid.native
 from hybrid.core.error import MXNetError
 from hybrid.core.examples import Maker
 from hybrid.core.op import BACKWARD, FUSED, OPS, Op, Spec
+from hybrid.core.unread import perhaps_unread
 from hybrid.ir.compose import COMPOSITION, core_kind_of, parts
 from hybrid.ir.differentiate import rule as gradient_rule
 from hybrid.ops import absent
@@ -259,4 +260,5 @@ def _read() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(markdown(), end="")
+    with perhaps_unread():
+        print(markdown(), end="")

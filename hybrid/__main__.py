@@ -11,24 +11,28 @@ from types import TracebackType
 
 from .compat import install_as_mxnet
 from .core.resume import Settings
+from .core.unread import perhaps_unread
 
 KEEPERS = {"fit", "Training", "resuming"}
 """Names of what keeps the state of training; a program that does not mention them keeps none."""
 LOOKED_THROUGH = {*sys.stdlib_module_names, "mxnet", "numpy", "horovod"} - {"importlib", "runpy", "subprocess"}
 """Modules that train nothing but by the names that the program has for it."""
 USAGE = "usage: python -m hybrid [--resume FOLDER [--every BATCHES]] [-m MODULE | SCRIPT] [ARGUMENT ...]"
+HELP = f"""{USAGE}
+
+Runs a Python program in which `import mxnet` means gluonnx. --resume: keep the state of training in a
+folder, after every so many batches and at each epoch, and go on from what is there: of Module.fit by itself,
+of a loop of its own where the program has mx.resuming.Training.
+
+  python -m hybrid train.py --epochs 10
+  python -m hybrid --resume state --every 500 train.py"""
 
 
 def main(arguments: list[str]) -> int:
     """Run the script or module; what it raises or exits with goes on as in Python itself."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(
-            f"{USAGE}\n\nRuns a Python program in which `import mxnet` means gluonnx. --resume: keep the state of training in a\n"
-            "folder, after every so many batches and at each epoch, and go on from what is there: of Module.fit by itself,\n"
-            "of a loop of its own where the program has mx.resuming.Training.\n\n"
-            "  python -m hybrid train.py --epochs 10\n"
-            "  python -m hybrid --resume state --every 500 train.py"
-        )
+        with perhaps_unread():
+            print(HELP)
         return 0 if arguments else 2
     wrong, arguments = _settings(arguments)
     if wrong is not None or not arguments:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shlex
 import sys
@@ -23,6 +22,7 @@ from rich.text import Text
 import bridge
 import converters
 from hybrid.core.error import InternalError, MXNetError
+from hybrid.core.unread import perhaps_unread
 
 from .. import report
 from ..exits import BAD_INPUT, INTERNAL, INTERRUPTED, NOT_EQUIVALENT, RUNTIME, SAYS_LITTLE
@@ -50,7 +50,7 @@ def print_result(
     the report has. status: the exit status that the command goes on to end with."""
     if report_to is not None:
         report.save(text(), report_to, _command(), data, status)
-    with _unread():
+    with perhaps_unread():
         if as_json:
             _print_json(data, status)
         else:
@@ -63,16 +63,6 @@ def _command() -> str:
 
 def _print_json(data: dict[str, Any], status: int) -> None:
     print(dumps(facts(data, _command(), own_version(), status)))
-
-
-@contextmanager
-def _unread() -> Iterator[None]:
-    """Printing for somebody who may have seen enough, as `head` does; the exit status is still that of the work."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail_of_usage(text: str, as_json: bool, status: int) -> None:
@@ -175,7 +165,7 @@ def _fail(
     """see: the command that says more of such errors, where there is one. kept: files that are as they were."""
     if as_json:
         told = {"error": text, "problems": problems or [text], "see": see}
-        with _unread():
+        with perhaps_unread():
             _print_json({**told, "kept": [*kept]} if kept else told, status)
     else:
         left = "".join(f"\n{line}" for line in words([*kept]))

@@ -5,7 +5,7 @@ import numpy as np
 from ..registry import exports, imports
 from .elementwise import is_short
 from .linear import contract, einsum, swap_last
-from .solving import cholesky, eliminate, floating, identity, solve
+from .solving import cholesky, eliminate, floating, identity, solve, transpose_matrices
 
 
 @exports("_npi_einsum")
@@ -93,9 +93,10 @@ def export_linalg_inverse(b, op, a):
     return solve(b, x, identity(b, x))
 
 
-@exports("_linalg_potrf")
+@exports("_linalg_potrf", "_npi_cholesky")
 def export_linalg_potrf(b, op, a):
-    return cholesky(b, floating(b, a))
+    x = floating(b, a)
+    return cholesky(b, x) if op.lower else transpose_matrices(b, cholesky(b, transpose_matrices(b, x)))
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------

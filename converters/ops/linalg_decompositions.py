@@ -59,8 +59,9 @@ def export_linalg_trsm(b, op, a, rhs):
 @exports("_linalg_potri")
 def export_linalg_potri(b, op, a):
     t = floating(b, a)
-    inverse = substitute(b, t, identity(b, t), lower=True)
-    return b.MatMul(transpose_matrices(b, inverse), inverse)
+    inverse = substitute(b, t, identity(b, t), lower=op.lower)
+    turned = transpose_matrices(b, inverse)
+    return b.MatMul(turned, inverse) if op.lower else b.MatMul(inverse, turned)
 
 
 @exports("_linalg_slogdet")

@@ -5,12 +5,7 @@ import math
 from ..registry import exports, not_exported
 from .jacobi import eigenvalues, facing_up, singular_value_decomposition
 from .linalg import extract_diagonal
-from .solving import cholesky, floating, identity, row_space, solve, transpose_matrices, with_shape_of
-
-
-@exports("_npi_cholesky")
-def export_npi_cholesky(b, op, a):
-    return cholesky(b, floating(b, a))
+from .solving import floating, identity, row_space, solve, transpose_matrices, with_shape_of
 
 
 @exports("_npi_solve")

@@ -216,6 +216,8 @@ class Op:
     keeps: ClassVar[bool] = False
     """True for a class that computes in a way of its own and still means what the classes above it mean: see ``means``. It holds
     for the class that says so, and is not inherited."""
+    untold: ClassVar[tuple[str, ...]] = ()
+    """Attributes that kernels know nothing of, which are NumPy's where they have another value than the default."""
     left_open: ClassVar[tuple[str, ...]] = ()
     """Members that subclasses may define in their own way without meaning something else: the parts that this class leaves open."""
     primitive: ClassVar[bool] = False

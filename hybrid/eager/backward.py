@@ -278,4 +278,6 @@ def _store_gradient(variable: Leaf, gradient: NDArray | None) -> None:
         elif gradient is not None:
             invoke(_ADD, [variable.grad, gradient], variable.grad)
     else:
+        if gradient is not None and variable.grad.stype not in ("default", gradient.stype):
+            gradient = gradient.tostype("default")  # one sparse type as the other
         variable.grad._assign(..., 0 if gradient is None else gradient)

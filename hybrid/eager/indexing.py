@@ -17,15 +17,21 @@ Index = tuple[Any, ...]
 def read_key(key: Any, ndim: int, array: type) -> tuple[Index, bool]:
     """A key for an array of ndim dimensions, and whether it is basic: without index arrays. array: the class of arrays.
 
-    Arrays and lists are integer indices in MXNet, also boolean ones. Raises IndexError when there are too many indices or
-    index arrays hold no numbers, ValueError for anything that is no key or index arrays that do not broadcast."""
+    Arrays, lists, ranges and tuples within a tuple are integer indices in MXNet, also boolean ones that are not its own. Raises
+    IndexError when there are too many indices or index arrays hold no numbers, ValueError for boolean arrays, anything else that
+    is no key, and index arrays that do not broadcast."""
     index: list[Any] = []
     arrays: list[np.ndarray] = []
     for part in key if isinstance(key, tuple) else (key,):
         if part is None or part is Ellipsis or isinstance(part, slice):
             index.append(part)
-        elif isinstance(part, array | np.ndarray | list):
+        elif isinstance(part, array | np.ndarray | list | tuple | range):
             numbers = np.asarray(part._read() if isinstance(part, array) else part)  # type: ignore[attr-defined]
+            if numbers.dtype.kind == "b" and isinstance(part, array):
+                raise ValueError(
+                    "Cannot perform boolean indexing in legacy mode: got an index array of dtype bool; take the rows with "
+                    "mx.nd.contrib.boolean_mask, or use mx.np"
+                )
             if numbers.dtype.kind not in "iufb":
                 raise IndexError(f"index array of dtype {numbers.dtype}, wanted integers")
             arrays.append(numbers.astype(np.int64))

@@ -400,7 +400,8 @@ def _compute_stored(op: Any, inputs: Sequence[NDArray]) -> NDArray | None:
     try:
         found = WITHOUT_WARNINGS.run(compute_stored, op, values, storage)
     except Exception as error:
-        raise failure(op, [getattr(v, "data", v) for v in values], op.name, error) from error
+        arrays = [v if isinstance(v, np.ndarray) else v.data for v in values]
+        raise failure(op, arrays, op.name, error) from error
     if found is None:
         return None
     ctx = inputs[0]._ctx

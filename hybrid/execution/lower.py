@@ -942,12 +942,14 @@ def _split_sizes(attrs: dict[str, Any], sizes: Written) -> tuple[dict[str, Any],
 
 def attributes(op: Op, training: bool) -> dict[str, Any] | None:
     """An operator's attributes as kernels are told them, the number of inputs left out, pairs one after the other; None when one
-    is no plain value."""
+    is no plain value, or kernels know nothing of it."""
     found: dict[str, Any] = {}
     for name in op.fields:
-        if name == op.count:
-            continue
         value = getattr(op, name)
+        if name in op.untold and value != op.fields[name].default:
+            return None
+        if name == op.count or name in op.untold:
+            continue
         if isinstance(value, np.dtype):
             value = str(value)
         if isinstance(value, tuple) and value and all(type(v) in (str, float) for v in value):

@@ -65,7 +65,7 @@ HIGHEST = {
 class RowSparse:
     """Rows `data` (n, *shape[1:]) standing at the differing `indices` (n,) of an array of `shape`.
 
-    Raises ValueError when the parts do not fit together.
+    Raises FormatError when the parts do not fit together.
     """
 
     data: np.ndarray
@@ -93,7 +93,7 @@ class RowSparse:
 class CSR:
     """Values `data` (n,) at columns `indices` (n,), row i holding those from indptr[i] to indptr[i + 1].
 
-    Raises ValueError when the parts do not fit together.
+    Raises FormatError when the parts do not fit together.
     """
 
     data: np.ndarray
@@ -135,7 +135,7 @@ Named = Mapping[str, Array]
 
 def _fits(truth: bool, what: str, got: object, wanted: object) -> None:
     if not truth:
-        raise ValueError(f"{what}: got {got}, wanted {wanted}")
+        raise FormatError(f"{what}: got {got}, wanted {wanted}")
 
 
 def _within(indices: np.ndarray, size: int) -> bool:

@@ -163,8 +163,8 @@ def copyMakeBorder(  # noqa: N802  OpenCV's name
         0: of values; 1: the outermost pixels repeated; 2: mirrored with them; 3: wrapped round; 4: mirrored without them.
     value : float, default 0
         Pixel value of a border of type 0.
-    values : sequence of float, default ()
-        The same with one for each channel, in place of value.
+    values : sequence of float or float, default ()
+        The same for all channels or with one for each, in place of value; further ones are read over.
     out : NDArray or None, default None
         Where to put it.
 
@@ -176,7 +176,8 @@ def copyMakeBorder(  # noqa: N802  OpenCV's name
     >>> mx.image.copyMakeBorder(mx.nd.ones((2, 2, 1)), 1, 0, 0, 1).asnumpy()[:, :, 0].tolist()
     [[0.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]"""
     try:
-        bordered = resample.pad(src.asnumpy(), top, bot, left, right, type, values if len(values) else value)
+        filling = np.atleast_1d(np.asarray(values, np.float64))[: src.shape[2] if src.ndim > 2 else 1]
+        bordered = resample.pad(src.asnumpy(), top, bot, left, right, type, filling if filling.size else value)
     except ValueError as error:
         raise MXNetError(f"copyMakeBorder: {error}") from error
     return _wrap_pixels(bordered, out)
@@ -238,6 +239,13 @@ def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, i
     return int(width), int(height)
 
 
+def sides(src: NDArray) -> tuple[int, ...]:
+    """Height and width of an image. Raises ValueError where there is one axis more or less, as of a batch."""
+    if src.ndim != 3:
+        raise ValueError(f"got an array of shape {src.shape}, wanted one image (height, width, channels)")
+    return src.shape[:2]
+
+
 def resize_short(src: NDArray, size: int, interp: int = 2) -> NDArray:
     """The image in its proportions, its shorter side ``size`` long; the other is rounded down.
 
@@ -255,7 +263,7 @@ def resize_short(src: NDArray, size: int, interp: int = 2) -> NDArray:
     >>> from gluonnx import mx
     >>> mx.image.resize_short(mx.nd.zeros((20, 30, 3)), 10).shape
     (10, 15, 3)"""
-    height, width = src.shape[:2]
+    height, width = sides(src)
     new_width, new_height = short_size(height, width, size)
     return imresize(src, new_width, new_height, interp_method(interp, (height, width, new_height, new_width)))
 
@@ -318,7 +326,7 @@ def random_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[N
     >>> crop.shape, place[2:]
     ((5, 4, 3), (4, 5))
     """
-    height, width = src.shape[:2]
+    height, width = sides(src)
     new_width, new_height = scale_down((width, height), size)
     x0 = random.randint(0, width - new_width)
     y0 = random.randint(0, height - new_height)
@@ -345,7 +353,7 @@ def center_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[N
     >>> part, place = mx.image.center_crop(mx.nd.zeros((10, 20, 3)), (4, 6))
     >>> part.shape, place
     ((6, 4, 3), (8, 2, 4, 6))"""
-    x0, y0, width, height = box = center_box(src.shape[0], src.shape[1], size)
+    x0, y0, width, height = box = center_box(*sides(src), size)
     return fixed_crop(src, x0, y0, width, height, size, interp), box
 
 
@@ -396,7 +404,7 @@ def sized_crop(
     src: NDArray, size: tuple[int, int], area: Any, ratio: tuple[float, float], interp: int, generator: Any
 ) -> tuple[NDArray, Box]:
     """random_size_crop with a generator of random numbers, Python's ``random`` or a ``random.Random``."""
-    x0, y0, width, height = box = sized_box(src.shape[0], src.shape[1], size, area, ratio, generator)
+    x0, y0, width, height = box = sized_box(*sides(src), size, area, ratio, generator)
     return fixed_crop(src, x0, y0, width, height, size, interp), box
 
 

@@ -80,7 +80,7 @@ class ImageIter(DataIter):
     >>> batches.hard_reset()
     >>> label, data = batches.next_sample()
     >>> image = batches.imdecode(data)
-    >>> label, image.shape, data == batches.read_image("0.png")
+    >>> label.asnumpy(), image.shape, data == batches.read_image("0.png")
     (array([0.], dtype=float32), (8, 8, 3), True)
     """
 
@@ -165,7 +165,7 @@ class ImageIter(DataIter):
         self.reset()
 
     def next_sample(self) -> tuple[Any, bytes]:
-        """The next label and compressed image. Raises StopIteration after the last."""
+        """The next label, an NDArray where it is from a list, and compressed image. Raises StopIteration after the last."""
         if self.seq is None:
             record = self.imgrec.read()
             self._last = f"index: {self.cur}"
@@ -182,10 +182,13 @@ class ImageIter(DataIter):
             assert self.imglist is not None
             label, name = self.imglist[key]
             self._last = f"filename: {name}"
-            return label, self.read_image(name)
+            return nd.array(label, dtype=label.dtype), self.read_image(name)
         self._last = f"index: {key}"
         header, data = self._unpack(self.imgrec.read_idx(key))
-        return header.label if self.imglist is None else self.imglist[key][0], data
+        if self.imglist is None:
+            return header.label, data
+        label, _ = self.imglist[key]
+        return nd.array(label, dtype=label.dtype), data
 
     def _unpack(self, record: bytes | None) -> tuple[Any, bytes]:
         """The header and the image of the record read last. Raises FormatError that names it."""

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import ndarray as nd
 from .. import recordio
 from ..context import resolve
-from ..core.error import MXNetError
+from ..core.error import FormatError, MXNetError
 from ..execution.scheduler import usable_cpus
 from ..ndarray import NDArray
 from .ahead import Ahead
@@ -135,6 +136,30 @@ class DecodingIter(MXDataIter):
             example = self._decode(start)
             self._fill(example, self._draw(start, example), _row(room, row))
         return room
+
+    def _mean_image(self, path: Any) -> np.ndarray:
+        """The mean image of a file, (channels, height, width); where it is not there it is made of every record once, as batches
+        hold them. What is drawn meanwhile is drawn again for batches, so that they do not tell which it was.
+
+        Raises FormatError for a file of something else, MXNetError where whole numbers have no mean."""
+        if not os.path.exists(path):
+            drawn, total = self._random.getstate(), 0.0
+            for start in self._starts:
+                data = self._serial([start])[0][0]
+                if data.dtype.kind != "f":
+                    raise MXNetError(
+                        f"{type(self).__name__}: mean_img={str(path)!r} is not there, and {data.dtype} cannot hold a mean; make it "
+                        "with ImageRecordIter"
+                    )
+                total = total + data.astype(np.float64)
+            self._random.setstate(drawn)
+            nd.save(path, {"mean_img": nd.array(total / max(len(self._starts), 1))})
+        held = nd.load(path)
+        arrays = list(held.values()) if isinstance(held, dict) else held
+        shape = self._room(0)[0].shape[1:]
+        if len(arrays) != 1 or arrays[0].shape != shape:
+            raise FormatError(f"{path}: got arrays of shapes {[a.shape for a in arrays]}, wanted one of shape {shape}")
+        return arrays[0].asnumpy().astype(np.float32)
 
     def _take(self) -> Room:
         """The batch that was read ahead. After an error all begins anew with the next one."""

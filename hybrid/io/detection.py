@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import os
 import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import image, recordio
-from .. import ndarray as nd
 from ..core.error import FormatError, MXNetError
 from ..formats import images
 from ..formats.files import locate_errors
@@ -404,7 +402,7 @@ class ImageDetRecordIter(DecodingIter):
         if max(mean_r, mean_g, mean_b, mean_a) > 0:
             self._mean = np.array([mean_r, mean_g, mean_b][:channels], np.float32)[:, None, None]
         elif mean_img:
-            self._mean = self._read_mean(mean_img)
+            self._mean = self._mean_image(mean_img)
         super().__init__(batch_size, round_batch, data_name, label_name, preprocess_threads, prefetch_buffer)
 
     @staticmethod
@@ -454,19 +452,6 @@ class ImageDetRecordIter(DecodingIter):
         if header.id not in self._listed:
             raise FormatError(f"the image of number {header.id} is not in path_imglist")
         return self._listed[header.id][0]
-
-    def _read_mean(self, path: Any) -> np.ndarray:
-        """The mean image of a file, which is made of all images where it is not there. Raises FormatError for another one."""
-        if not os.path.exists(path):
-            total = sum(self._serial([start])[0][0].astype(np.float64) for start in self._starts)
-            nd.save(path, {"mean_img": nd.array(total / max(len(self._starts), 1))})
-        held = nd.load(path)
-        arrays = list(held.values()) if isinstance(held, dict) else held
-        if len(arrays) != 1 or arrays[0].shape != self._shape:
-            raise FormatError(
-                f"{path}: got arrays of shapes {[a.shape for a in arrays]}, wanted one of shape {self._shape}"
-            )
-        return arrays[0].asnumpy()
 
     def iter_next(self) -> bool:
         """Go to the next batch; False when none is left."""

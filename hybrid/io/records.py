@@ -27,7 +27,6 @@ MISSING: dict[str, Any] = {
     "min_random_scale": 1,
     "max_img_size": 1e10,
     "min_img_size": 0,
-    "mean_img": "",
     "max_random_contrast": 0,
     "max_random_illumination": 0,
 }
@@ -154,6 +153,9 @@ class ImageRecordIter(DecodingIter):
         Mean of blue.
     mean_a : float, default 0
         Read over, since no image has a fourth channel.
+    mean_img : path, default ''
+        File of the mean image, of data_shape, in the place of these means. Where it is not there it is made, as in MXNet: the mean
+        of what this iterator would give without it, so of pixels less mean_r and so on and times scale, of one epoch.
     std_r : float, default 1
         Deviation of the first channel, which it is divided by.
     std_g : float, default 1
@@ -235,6 +237,7 @@ class ImageRecordIter(DecodingIter):
         mean_g: float = 0.0,
         mean_b: float = 0.0,
         mean_a: float = 0.0,
+        mean_img: Any = "",
         std_r: float = 1.0,
         std_g: float = 1.0,
         std_b: float = 1.0,
@@ -302,8 +305,10 @@ class ImageRecordIter(DecodingIter):
                 f"{type(self).__name__}: colors of images of 1 channel cannot be varied; wanted data_shape=(3, ...)"
             )
         channels = self._shape[0]
-        self._mean = np.array([mean_r, mean_g, mean_b][:channels], np.float32)
-        self._scale = scale / np.array([std_r, std_g, std_b][:channels], np.float32)
+        self._mean = np.array([mean_r, mean_g, mean_b][:channels], np.float32)[:, None, None]
+        self._scale = scale / np.array([std_r, std_g, std_b][:channels], np.float32)[:, None, None]
+        if mean_img and self._dtype != np.uint8:
+            self._mean = self._mean_image(mean_img)
         super().__init__(batch_size, round_batch, data_name, label_name, preprocess_threads, prefetch_buffer)
 
     def _room(self, count: int) -> Room:
@@ -395,13 +400,13 @@ class ImageRecordIter(DecodingIter):
             pixels = resized(pixels, wide, high, choice.method)
         for vary, amount in choice.colors:
             pixels = vary(pixels, amount)
-        self._finish(pixels[:, ::-1] if choice.mirrored else pixels, row[0])
+        self._finish(pixels, row[0][..., ::-1] if choice.mirrored else row[0])  # a mean image turns with its image
 
     def _finish(self, pixels: np.ndarray, room: np.ndarray) -> None:
         """Put pixels (height, width, channels) into a batch, normalized."""
         wide = room if room.dtype == np.float32 else np.empty(self._shape, np.float32)
-        np.subtract(np.moveaxis(pixels, 2, 0), self._mean[:, None, None], out=wide)
-        wide *= self._scale[:, None, None]
+        np.subtract(np.moveaxis(pixels, 2, 0), self._mean, out=wide)
+        wide *= self._scale
         if wide is not room:
             room[...] = wide
 
@@ -453,7 +458,7 @@ class ImageRecordInt8Iter(ImageRecordUInt8Iter):
     def _finish(self, pixels: np.ndarray, room: np.ndarray) -> None:
         """Put pixels into a batch, less the whole numbers nearest to the mean; what int8 cannot hold is its nearest."""
         mean = np.trunc(self._mean + np.copysign(np.float32(0.5), self._mean))  # halves away from 0, as in C
-        room[...] = np.moveaxis((pixels.clip(0, 255) - mean).clip(-128, 127), 2, 0)
+        room[...] = (np.moveaxis(pixels, 2, 0).clip(0, 255) - mean).clip(-128, 127)
 
 
 ImageRecordIter_v1 = ImageRecordIter

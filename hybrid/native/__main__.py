@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from typing import Any
 
+from ..core.unread import perhaps_unread
 from . import LEVELS, kernels, level, memory_stats, threads, why_not
 
 
@@ -53,8 +54,10 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m hybrid.native", description="What the compiled part is here.")
     parser.add_argument("--json", action="store_true", help="all facts, each kernel too, as JSON")
-    found = facts()
-    print(json.dumps(found, indent=2) if parser.parse_args().json else text(found))
+    with perhaps_unread():
+        as_json = parser.parse_args().json
+        found = facts()
+        print(json.dumps(found, indent=2) if as_json else text(found))
 
 
 if __name__ == "__main__":

@@ -317,6 +317,11 @@ class ExtractDiag(Square):
         yield make(make.uniform(2, 3, 3), offset=-1)
 
 
+def flip(a: np.ndarray) -> np.ndarray:
+    """Matrices transposed."""
+    return np.swapaxes(a, -1, -2)
+
+
 def positive_definite(make, *shape):
     """Symmetric matrices with positive eigenvalues, for examples."""
     a = make.uniform(*shape)
@@ -425,18 +430,26 @@ class Inverse(Decomposed):
 
 @op("_linalg_potrf", "linalg_potrf")
 class Potrf(Decomposed):
-    """The lower triangular L with A = L L^T (Cholesky). Shapes: (..., N, N) -> as A."""
+    """The lower triangular L with A = L L^T (Cholesky), or the upper one U with A = U^T U. Shapes: (..., N, N) -> as A.
+
+    Of A that triangle alone is read. MXNet's documentation leaves lower out."""
 
     primitive = True
+
+    lower: bool = True
+
+    untold = ("lower",)
 
     def infer_input_shapes(self, shapes, outputs):
         return [outputs[0]]
 
     def decompose(self, a):
-        return np.linalg.cholesky(a)
+        return np.linalg.cholesky(a) if self.lower else flip(np.linalg.cholesky(flip(a)))
 
     def gradient(self, F, dy, a, y):
-        return F._backward__linalg_potrf(dy, y)
+        if not self.lower:
+            dy, y = (F.SwapAxis(x, dim1=-1, dim2=-2) for x in (dy, y))
+        return F._backward__linalg_potrf(dy, y)  # symmetric
 
 
 class DecompositionBackward(Decomposed):

@@ -9,13 +9,8 @@ from ..core.shapes import UNKNOWN, Shape, is_known, merge, show
 from .adjoint import linear
 from .common import Sized, as_array, part_of, widen
 from .composing import known, narrowly, of_floats, widely
-from .linalg import Decomposed, DecompositionBackward, Square, positive_definite
+from .linalg import Decomposed, DecompositionBackward, Square, flip, positive_definite
 from .linear import want_at_least
-
-
-def flip(a: np.ndarray) -> np.ndarray:
-    """Matrices transposed."""
-    return np.swapaxes(a, -1, -2)
 
 
 def triangle(a: np.ndarray, lower: bool) -> np.ndarray:
@@ -242,25 +237,31 @@ class Trsm(Triangular):
 
 @op("_linalg_potri", "linalg_potri")
 class Potri(Decomposed):
-    """The inverse of L L^T, where L is the lower triangle of A. Shapes: (..., N, N) -> as A."""
+    """The inverse of L L^T, where L is the lower triangle of A, or of U^T U, where U is the upper one. Shapes: (..., N, N) -> as A.
+
+    MXNet's documentation leaves lower out."""
+
+    lower: bool = True
 
     def composition(self, F, a):
         if not known(a):
             return None
         (x,) = widely(F, a.dtype, a)
-        lower = F._npi_tril(x)
-        return narrowly(F, a.dtype, F._linalg_inverse(F._linalg_gemm2(lower, lower, transpose_b=True)))
+        factor = F._npi_tril(x if self.lower else F.SwapAxis(x, dim1=-1, dim2=-2))
+        return narrowly(F, a.dtype, F._linalg_inverse(F._linalg_gemm2(factor, factor, transpose_b=True)))
 
     def infer_input_shapes(self, shapes, outputs):
         return [outputs[0]]
 
     def decompose(self, a):
-        inverse = np.linalg.inv(np.tril(a))
+        inverse = np.linalg.inv(np.tril(a if self.lower else flip(a)))
         return flip(inverse) @ inverse
 
     def gradient(self, F, dy, a, y):
         both = F._linalg_gemm2(y, dy + F.SwapAxis(dy, dim1=-1, dim2=-2))
-        return F._backward_triangle(F._linalg_trsm(a, both, rightside=True, transpose=True, alpha=-1.0))
+        factor = a if self.lower else F.SwapAxis(a, dim1=-1, dim2=-2)
+        found = F._backward_triangle(F._linalg_trsm(factor, both, rightside=True, transpose=True, alpha=-1.0))
+        return found if self.lower else F.SwapAxis(found, dim1=-1, dim2=-2)
 
 
 class Decompositions(Square):

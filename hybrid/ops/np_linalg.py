@@ -61,10 +61,12 @@ class SolvedSquare(Solved, Square):
 
 @op("_npi_cholesky")
 class Cholesky(Potrf):
-    """The lower triangular L with A = L L^T; only the lower triangle of A is read. Shapes: (..., N, N) -> as A."""
+    """The lower triangular L with A = L L^T, or the upper one U with A = U^T U; only that triangle of A is read.
+
+    Shapes: (..., N, N) -> as A."""
 
     def composition(self, F, a):
-        return F._linalg_potrf(a)
+        return F._linalg_potrf(a, lower=self.lower)
 
 
 # -- equations -----------------------------------------------------------------------------------------------------------

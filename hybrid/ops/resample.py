@@ -270,6 +270,10 @@ def pad(
         return np.pad(image, widths, mode=modes[kind])
     height, width = image.shape[:2]
     out = np.empty((top + height + bottom, left + width + right, *image.shape[2:]), image.dtype)
-    out[...] = np.asarray(values).astype(image.dtype)
+    filling = np.asarray(values)
+    if image.dtype.kind in "iu":  # the nearest that there is, as OpenCV has it
+        least, most = np.iinfo(image.dtype).min, np.iinfo(image.dtype).max
+        filling = np.rint(filling).clip(least, most)
+    out[...] = filling.astype(image.dtype)
     out[top : top + height, left : left + width] = image
     return out

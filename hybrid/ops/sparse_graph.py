@@ -439,6 +439,8 @@ class Retain(Op):
         rows = indices.astype(np.int64)
         if len(rows) and not 0 <= rows.min() <= rows.max() < data.shape[0]:
             raise self.error(f"got rows {rows.min()} to {rows.max()} of {data.shape[0]}")
+        if len(once := np.unique(rows, return_index=True)[1]) < len(rows):
+            rows = rows[np.sort(once)]  # in the order in which they are first named
         return RowSparse(take_rows(data, rows), rows, data.shape)
 
     def gradient(self, F, dy, data, indices, y):

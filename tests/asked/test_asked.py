@@ -62,7 +62,7 @@ def test_all_questions_were_asked() -> None:
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_answers_what_mxnet_answered(name: str, tmp_path: Path) -> None:
-    if name.startswith("pictures"):
+    if name.startswith(("pictures", "detecting", "overlooked/mean")):
         pytest.importorskip("PIL")
     got = json.loads(json.dumps(answer(QUESTIONS[name], mx, tmp_path)))
     found = differences(got, RECORDED[name.partition("/")[0]][name], name)

@@ -948,3 +948,28 @@ def test_what_has_no_derivative_says_so_and_is_not_0() -> None:
     )  # trigamma, Abramowitz and Stegun 6.4
     with pytest.raises(mx.MXNetError, match="non-differentiable: it has no gradient rule"):
         second.backward()
+
+
+def test_gradients_that_mxnet_refuses_or_leaves_unwritten() -> None:
+    """Those of labels and indices are zeros, and the sparse side of a product has one whatever way it is multiplied
+    (docs/migration.md)."""
+    x, label = leaf([[0.1, 0.7, 0.2], [0.3, 0.1, 0.4]]), leaf([1, 2])
+    label.grad[:] = 7
+    with autograd.record():
+        loss = nd.softmax_cross_entropy(x, label)
+        rows = nd.Embedding(label, x.reshape((3, 2)), input_dim=3, output_dim=2)
+    autograd.backward([loss, rows])
+    assert label.grad.asnumpy().tolist() == [0, 0]
+    values, dense = np.float32([[0, 2, 0], [1, 0, 0]]), np.float32([[1, 2], [3, 4]])
+    sparse = nd.array(values).tostype("csr")
+    for storage in ("default", "csr"):
+        sparse.attach_grad(stype=storage)
+        for product, wanted in (
+            (lambda: nd.dot(sparse, nd.array(dense), transpose_a=True), [[3, 3, 3], [7, 7, 7]]),
+            (lambda: nd.dot(nd.array(dense), sparse), [[4, 4, 4], [6, 6, 6]]),
+            (lambda: nd.dot(sparse, nd.array(values.T).tostype("row_sparse")), [[1, 2, 0], [1, 2, 0]]),
+        ):
+            with autograd.record():
+                y = product()
+            y.backward()
+            assert sparse.grad.stype == storage and sparse.grad.asnumpy().tolist() == wanted

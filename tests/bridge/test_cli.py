@@ -175,12 +175,17 @@ def test_inspect_names_unknown_inputs(net: Path, tmp_path: Path) -> None:
         assert "unknown input dta: the model takes data" in text and "unknown input foo" in text
 
 
-def test_a_reader_that_has_seen_enough() -> None:
-    """``gluonnx inspect --operators | head -1`` ends without a word."""
-    command = [sys.executable, "-m", "bridge", "inspect", "--operators"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=FOLDER.parents[1]) as done:
+@pytest.mark.parametrize(
+    "command",
+    ["bridge inspect --operators", "hybrid.native", "hybrid.native --help", "hybrid -h", "converters.coverage"],
+)
+def test_a_reader_that_has_seen_enough(command: str) -> None:
+    """``gluonnx inspect --operators | head -1`` ends without a word, and so do the other commands."""
+    run = [sys.executable, "-m", *command.split()]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=FOLDER.parents[1]) as done:
         assert done.stdout is not None and done.stderr is not None
-        done.stdout.readline()
+        if command.startswith("bridge"):  # in the midst of it; the others before they begin
+            done.stdout.readline()
         done.stdout.close()
         assert done.stderr.read() == b"" and done.wait() == 0
 

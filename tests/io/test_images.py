@@ -399,3 +399,36 @@ def test_a_program_that_logs_everything_has_no_line_for_each_part_of_a_file(capl
             assert (not caplog.records) == silent
     finally:
         pillow.setLevel(before)
+
+
+def test_borders_are_filled_as_opencv_fills_them() -> None:
+    """One value for all channels or one for each, further ones read over; bytes get the nearest that there is."""
+    for dtype, values, wanted in (
+        ("uint8", 7, [7, 7, 7]), ("uint8", (1.6, 300, -3), [2, 255, 0]), ("float32", (1.5, 2, 3, 4), [1.5, 2, 3]),
+    ):  # fmt: skip
+        image = mx.nd.ones((1, 1, 3), dtype=dtype)
+        bordered = mx.image.copyMakeBorder(image, 1, 0, 0, 0, values=values)
+        assert bordered.asnumpy().tolist() == [[wanted], [[1, 1, 1]]]
+
+
+def test_a_batch_is_no_image() -> None:
+    """Its first two axes were taken for height and width."""
+    batch = mx.nd.zeros((2, 8, 10, 3), dtype="uint8")
+    functions = mx.image.center_crop, mx.image.random_crop
+    for call in (
+        mx.gluon.data.vision.transforms.CenterCrop(4),
+        *(lambda x, f=f: f(x, (4, 4)) for f in functions),
+        lambda x: mx.image.resize_short(x, 4),
+    ):
+        with pytest.raises(ValueError, match=r"got an array of shape \(2, 8, 10, 3\), wanted one image"):
+            call(batch)
+
+
+def test_labels_of_a_list_are_arrays(tmp_path: Path) -> None:
+    """As in MXNet, for programs that make batches of next_sample themselves."""
+    (tmp_path / "0.png").write_bytes(b"not read here")
+    for listed, wanted in (([3.0, "0.png"], [3]), ([1.0, 2.0, "0.png"], [1, 2]), ([[4.0, 5.0], "0.png"], [4, 5])):
+        width = len(wanted)
+        iterator = mx.image.ImageIter(1, (3, 4, 4), label_width=width, imglist=[listed], path_root=str(tmp_path))
+        label, data = iterator.next_sample()
+        assert isinstance(label, mx.nd.NDArray) and label.asnumpy().tolist() == wanted and data == b"not read here"

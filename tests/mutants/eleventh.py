@@ -381,8 +381,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "b24-crop-width-height",
         "hybrid/image/image.py",
-        "center_box(src.shape[0], src.shape[1], size)",
-        "center_box(src.shape[1], src.shape[0], size)",
+        "center_box(*sides(src), size)",
+        "center_box(*sides(src)[::-1], size)",
         "tests/io/test_recorded.py -k test_gives_what_mxnet_gave",
     ),
     (

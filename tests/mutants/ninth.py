@@ -83,8 +83,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a10-stale-gradient",
         "hybrid/eager/backward.py",
-        "    else:\n        variable.grad._assign(..., 0 if gradient is None else gradient)",
-        "    elif gradient is not None:\n        variable.grad._assign(..., gradient)",
+        "        variable.grad._assign(..., 0 if gradient is None else gradient)",
+        "        if gradient is not None:\n            variable.grad._assign(..., gradient)",
         "tests/autograd/test_autograd.py -k test_zero_gradients_arrive",
     ),
     (

@@ -110,7 +110,8 @@ class Attributes:
     """An operator with other values of its attributes than it would take."""
 
     def __init__(self, op: Op, attrs: dict[str, Any]):
-        self.fields, self.count, self.needs = attrs, op.count, op.needs
+        self.fields = {name: value for name, value in attrs.items() if name not in op.untold}
+        self.count, self.untold, self.needs = op.count, (), op.needs
         self.__dict__ |= attrs
 
 

@@ -31,6 +31,7 @@ DECLINED = {
     "SequenceReverse": HALF,
     "_arange": f"f16.*|{HALF}",  # what has no input is not widened, as those of one value below
     "_full": HALF,
+    "_linalg_potrf": "lowerFalse",
     "_ones": HALF,
     "_zeros": HALF,
     "_backward_Pad": "gradient of Pad",  # of edges and reflections: sums

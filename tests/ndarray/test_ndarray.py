@@ -123,6 +123,19 @@ def test_boolean_arrays_are_indices() -> None:
     x = grid()
     assert x[np.array([True, False])].asnumpy().tolist() == [[4, 5, 6, 7], [0, 1, 2, 3]]
     assert x[nd.array([0, 2])].asnumpy().tolist() == [[0, 1, 2, 3], [8, 9, 10, 11]]
+    for key in (nd.array([1, 0, 1], dtype="bool"), (slice(None), nd.array([1, 0, 1, 0], dtype="bool"))):
+        with pytest.raises(ValueError, match="boolean indexing in legacy mode"):  # of MXNet's own arrays
+            x[key]
+        with pytest.raises(ValueError, match="boolean indexing in legacy mode"):
+            x[key] = 1
+
+
+def test_ranges_and_tuples_are_indices() -> None:
+    x = grid()
+    for key in (range(0, 3, 2), ((0, 2),), (range(0, 3, 2), slice(None))):
+        assert x[key].asnumpy().tolist() == [[0, 1, 2, 3], [8, 9, 10, 11]]
+    x[(2, 0), range(1, 3)] = 7
+    assert x[:, 1:3].asnumpy().tolist() == [[1, 7], [5, 6], [7, 10]]
 
 
 @pytest.mark.parametrize(

@@ -803,3 +803,14 @@ def test_what_stays_sparse(monkeypatch) -> None:
     for name, weight in updated.items():
         changed = (weight.asnumpy() != values).any(1)
         assert changed.tolist() == [True, True, False, True, False, False], name
+
+
+def test_rows_that_are_kept_twice_or_are_not_there() -> None:
+    rows = nd.sparse.row_sparse_array(([[1, 2], [3, 4.0]], [0, 5]), shape=(7, 2))
+    kept = nd.sparse.retain(rows, nd.array([5, 0, 5]))
+    assert kept.indices.asnumpy().tolist() == [5, 0] and kept.data.asnumpy().tolist() == [[3, 4], [1, 2]]
+    with pytest.raises(mx.MXNetError, match=r"retain.*got rows 8 to 8 of 7"):
+        nd.sparse.retain(rows, nd.array([8]))
+    for parts in (([1.0, 2], [0, 2, 1], [0, 1, 2, 3]), ([1.0, 2, 3], [0, 5, 1], [0, 1, 2, 3])):
+        with pytest.raises(mx.MXNetError):
+            nd.sparse.csr_matrix(parts, shape=(3, 3))
