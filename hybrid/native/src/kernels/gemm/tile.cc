@@ -103,6 +103,11 @@ constexpr int APART = static_cast<int>(std::max<std::size_t>(1, 4 / sizeof(T) / 
 template <class T, int R>
 constexpr bool SHARED = LANES < 16 && sizeof(T) == 4 && R > 1;
 
+// Whether B is read as fast as it comes: one row takes a line of it for each step, and what asks for lines ahead only gets in the
+// way of the machine's own prefetching (Zen 4: a tenth to a fifth of the time, from either cache).
+template <class T, int R>
+constexpr bool STREAMS = LANES == 16 && sizeof(T) == 4 && R == 1;
+
 template <int R, int B, int W, class T = float, bool ABREAST_OF_OTHERS = false>
 void run_tile(const Tile& t) {
   Block sum[W][R][B];
@@ -132,7 +137,8 @@ void run_tile(const Tile& t) {
         for (int j = 0; j < B; ++j) {
           row[j] = load(b + (ABREAST_OF_OTHERS ? j * apart : 16 * j));
           // 8 KB ahead: the panels lie one after the other
-          if (!SHARED<T, R> && !ABREAST_OF_OTHERS && w % APART<T, B> == 0) __builtin_prefetch(b + 16 * j + 8192 / sizeof(T));
+          if (!SHARED<T, R> && !STREAMS<T, R> && !ABREAST_OF_OTHERS && w % APART<T, B> == 0)
+            __builtin_prefetch(b + 16 * j + 8192 / sizeof(T));
         }
         if constexpr (SHARED<T, R>) {
           __builtin_prefetch(ahead, 0, 2);
