@@ -266,7 +266,7 @@ def test_calls_that_take_long_are_handed_over_the_short_way(level, monkeypatch):
 
 
 def test_a_long_call_that_others_overtake_is_made_anew(level, monkeypatch):
-    """What the compiled part holds when its turn comes follows from other values than those of the call."""
+    """Its turn comes when the compiled part holds what follows from other values than those of the call."""
     net = Long(monkeypatch)
     x, eye = mx.nd.ones((600, 512)), np.eye(512, dtype=np.float32)
     net.weight.set_data(mx.nd.array(eye))
