@@ -7,8 +7,8 @@ Every change draws the next number. It is kept where somebody asks for it:
 - ``LAST.backends``: the last change of what a graph would become if it were bound now: a backend that came or went, the
   compiled part's CPU level and number of threads;
 - ``LAST.settings``: the last of those, or of hooks that came or went (execution/backend.py);
-- ``LAST.change``: the last of all these, and of exchanges of arrays that are known by their place (those of parameters): while
-  it is the same, everything is;
+- ``LAST.exchange``: the last exchange of arrays that are known by their place (those of parameters);
+- ``LAST.change``: the last of all these: while it is the same, everything is;
 - the last seed (core/rng.py), which decides about numbers to come, and about nothing that anybody keeps.
 
 Numbers are drawn by moments that only have to be told apart, too: runs between which nobody writes to what they were given.
@@ -25,10 +25,10 @@ draw = itertools.count(1).__next__
 class _Last:
     """Numbers of the last changes. Each is another one after a change; not a larger one, where threads change things at once."""
 
-    __slots__ = ("backends", "change", "settings", "structure")
+    __slots__ = ("backends", "change", "exchange", "settings", "structure")
 
     def __init__(self) -> None:
-        self.backends = self.change = self.settings = self.structure = 0
+        self.backends = self.change = self.exchange = self.settings = self.structure = 0
 
 
 LAST = _Last()
@@ -36,7 +36,7 @@ LAST = _Last()
 
 def changed() -> None:
     """To be called when arrays that are known by their place have been exchanged for others."""
-    LAST.change = draw()
+    LAST.exchange = LAST.change = draw()
 
 
 def structure_changed() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from ..core import rng as generators
 from ..core.changes import LAST
 from ..core.error import OpError
+from ..core.op import Spec
 from ..core.precision import FLOAT32
 from ..device.base import Device
 from ..execution import backends
@@ -291,7 +292,7 @@ class CachedOp:
 
         args: those of a call for inference that has been made; given: which of them the next call is to give, and in what place
         each; holders: of the others, objects that have them as ``_data``, for as long as they are the same; structure:
-        the ``LAST.structure`` for which they are the right ones. Such calls run in the caller, so that long runs have none.
+        the ``LAST.structure`` for which they are the right ones. Such calls run in the caller, unless they take long.
 
         Examples
         --------
@@ -312,8 +313,10 @@ class CachedOp:
             return None
         if any(a._ctx.is_device for a in args):
             return None
-        bound = self.program(False, _place(args)).prepare(_signature(args)[1]).bound
-        if bound.long:
+        program = self.program(False, _place(args))
+        prepared = program.prepare(_signature(args)[1])
+        bound = prepared.bound
+        if bound.long and (program.written or not prepared.known):
             return None
         held = [None if i in given else a._read() for i, a in enumerate(args)]
         shortcut = bound.shortcut([a._value_version() for a in args], held)
@@ -321,11 +324,18 @@ class CachedOp:
             return None
         inputs = [args[i] for i in sorted(given, key=given.__getitem__)]
         order = [given[p] for p in shortcut.positions]
+        places = {self.names[i]: place for i, place in given.items()}
+        sizes = {n: a.shape for n, a in zip(self.names, args)}
+        looks = [(places[p.positions], sizes[p.table][p.axis]) for p in self._picks if p.positions in places]
+        if bound.long:
+            if shortcut.boxes:
+                return None
+            later = FastCallLater(shortcut, inputs, order, others, holders, known)
+            later.prepare(prepared, [given.get(i) for i in range(len(args))], looks)
+            return later
         if self._picks:
             call = FastCallThatLooks(shortcut, inputs, order, others, holders, known)
-            places = {self.names[i]: place for i, place in given.items()}
-            sizes = {n: a.shape for n, a in zip(self.names, args)}
-            call.looks = [(places[p.positions], sizes[p.table][p.axis]) for p in self._picks if p.positions in places]
+            call.looks = looks
             return call
         made = FastCall if shortcut.single and len(given) == 1 else FastCallOfSome
         return made(shortcut, inputs, order, others, holders, known)
@@ -386,6 +396,7 @@ class FastCall:
     __slots__ = (
         "_ctx",
         "_dtype",
+        "_exchange",
         "_given",
         "_held",
         "_holders",
@@ -428,7 +439,7 @@ class FastCall:
         self._holders = holders
         self._held = [weakref.ref(a) for a in others]  # not addresses, which others get when these have gone
         self._known = known
-        self._time = -1
+        self._time = self._exchange = -1
         self.in_parts, self.missed = not isinstance(shortcut, Shortcut), 0
 
     def is_current(self) -> bool:
@@ -439,10 +450,13 @@ class FastCall:
             return False
         if [v.version for v in self._vars] != self._versions:
             return False
-        for holder, held in zip(self._holders, self._held):
-            array = held()
-            if array is None or not any(a is array for a in holder._data or ()):
-                return False
+        exchange = LAST.exchange
+        if exchange != self._exchange:
+            for holder, held in zip(self._holders, self._held):
+                array = held()
+                if array is None or not any(a is array for a in holder._data or ()):
+                    return False
+            self._exchange = exchange
         self._time = time
         return True
 
@@ -509,11 +523,62 @@ class FastCallThatLooks(FastCallOfSome):
     """Numbers of the arrays given that hold positions, each with how many places there are."""
 
     def __call__(self, *given: NDArray) -> Any:
-        for place, size in self.looks:
-            memory = given[place]._memory
-            if memory is None or outside(memory, size):
+        return super().__call__(*given) if _all_inside(self.looks, given) else None
+
+
+class FastCallLater(FastCall):
+    """A FastCall whose run is handed over: it takes so long that who calls may do something else meanwhile. Arrays in may be
+    pending, but for positions to be looked at; those that come out are, as a list where there are several."""
+
+    __slots__ = ("_args", "_looks", "_prepared", "_size")
+
+    def prepare(self, prepared: Specialization, args: Sequence[int | None], looks: Sequence[tuple[int, int]]) -> None:
+        """Say what runs where the shortcut does not. args: for each of its arguments, which array of a call it is, None for the
+        next of those that stay the same. looks: see FastCallThatLooks."""
+        self._prepared, self._args, self._looks = prepared, args, looks
+        self._size = _size_of(prepared.outputs)
+
+    def __call__(self, *given: NDArray) -> Any:
+        for x, (shape, dtype) in zip(given, self._given, strict=True):
+            array: Any = x._var if x._memory is None else x._memory
+            if array.shape != shape or array.dtype is not dtype or (x._ctx is not self._ctx and x._ctx != self._ctx):
                 return None
-        return super().__call__(*given)
+        if STATE.recording or STATE.training or (self._time != LAST.change and not self.is_current()):
+            return None
+        if self._looks and not _all_inside(self._looks, given):
+            return None
+        held = iter([array() for array in self._held])
+        args: list[Any] = [next(held) if i is None else given[i] for i in self._args]
+        face = given[0].__class__
+        made = [pending(s, self._ctx, face) for s in self._prepared.outputs]
+
+        def run() -> None:
+            try:
+                results = self._results([given[i]._storage() for i in self._order])
+            except MemoryError:
+                results = None  # the long way says what there is none for
+            if results is None:  # or another thread has run it with other values of what it holds
+                results = _run_once(self._prepared, [x._storage() for x in args], None, args)
+            for y, result in zip(made, results):
+                y._fulfil(result)
+
+        reads = [*self._vars, *(x._shared_var() for x in given)]
+        SCHEDULER.push(run, reads, [y._shared_var() for y in made], self._size, self._ctx.queue)
+        return made[0] if len(made) == 1 else made
+
+
+def _all_inside(looks: Sequence[tuple[int, int]], given: Sequence[NDArray]) -> bool:
+    """True where positions that are ready are within so many places, see FastCallThatLooks."""
+    for place, size in looks:
+        memory, var = given[place]._memory, given[place]._var
+        if memory is None or (var is not None and var.writer is not None) or outside(memory, size):
+            return False
+    return True
+
+
+def _size_of(specs: Sequence[Spec]) -> int:
+    """Bytes of arrays of known shapes."""
+    return sum(math.prod(s.shape) * s.dtype.itemsize for s in specs)  # type: ignore[arg-type,union-attr]
 
 
 _NEW = object.__new__
@@ -557,9 +622,8 @@ def launch(
 
     if prepared.bound.aliases:
         backends.warn_of_missing()
-    size = sum(math.prod(s.shape) * s.dtype.itemsize for s in prepared.outputs)  # type: ignore[arg-type,union-attr]
     reads, writes = [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)]
-    SCHEDULER.push(run, reads, writes, size, ctx.queue)
+    SCHEDULER.push(run, reads, writes, _size_of(prepared.outputs), ctx.queue)
     return made
 
 

@@ -348,13 +348,15 @@ def test_fast_calls_answer_for_the_parameters_that_the_compiled_part_holds() -> 
     fast = run.fast_call([data, other, three], {0: 0}, [holder, rest], LAST.structure)
     assert fast is not None and fast(data) is not None
     for changed in ([one], [], None, [one, other + 0]):
-        written[:] = 1  # nobody asks who the parameters are before something has been written to
         holder._data = changed
+        changes.changed()  # as a parameter says that it holds others
         assert fast(data) is None, changed
     holder._data = [one, other]
     assert fast(data) is not None
     written[:] = 1
+    assert fast(data) is not None
     rest._data = [other]
+    changes.changed()
     assert fast(data) is None
     rest._data = [three]
     for tell in (changes.structure_changed, changes.backends_changed):

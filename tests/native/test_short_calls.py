@@ -10,11 +10,12 @@ import pytest
 
 import hybrid as mx
 from hybrid import native
-from hybrid.eager.cached_op import FastCall
+from hybrid.eager.cached_op import FastCall, FastCallLater
 from hybrid.execution import passage
 from hybrid.execution.program import Program
 from hybrid.gluon import SymbolBlock
 from hybrid.ir.graph import Entry, Graph
+from hybrid.ir.strict import POSITIONS, STRICT
 from hybrid.symbol import Symbol
 from tests.graph.control import one, variable
 from tests.native.test_stages import WEIGHTS, feeds, places
@@ -217,3 +218,81 @@ def test_long_runs_go_on_while_the_caller_does_something_else(level, watched, co
     net = watched(Graph([product, one("tanh", product, name="t")]), w=weights)
     calls(net, [{"x": np.ones((count, 512), np.float32)}], 20)
     assert any(net.short) == (count == 2)
+
+
+class Long:
+    """Block of a product that takes long, and how many of its calls were handed over the short way."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, picks: bool = False):
+        rows = one("take", variable("x"), variable("at"), mode="wrap", name="rows") if picks else variable("x")
+        if picks:
+            rows.node.attrs[POSITIONS] = STRICT
+        product = one("dot", one("dot", rows, variable("w"), name="first"), variable("w"), name="second")
+        graph = merged(Graph([product]))
+        self.block = SymbolBlock(Symbol(graph.outputs), [mx.sym.var(n) for n in ("x", "at")[: 1 + picks]])
+        self.weight = self.block.collect_params()["w"]
+        self.weight.shape = 512, 512
+        self.weight.initialize()
+        self.block.hybridize()
+        self.short: list[bool] = []
+        call = FastCallLater.__call__
+
+        def watched(fast: FastCallLater, *given: Any) -> Any:
+            found = call(fast, *given)
+            self.short.append(found is not None)
+            return found
+
+        monkeypatch.setattr(FastCallLater, "__call__", watched)
+
+
+def test_calls_that_take_long_are_handed_over_the_short_way(level, monkeypatch):
+    """Their inputs may be pending, and whoever changes a parameter then waits for who reads it."""
+    net = Long(monkeypatch)
+    x, eye = mx.nd.ones((600, 512)), np.eye(512, dtype=np.float32)
+    net.weight.set_data(mx.nd.array(eye))
+    for _ in range(8):
+        net.block(x).wait_to_read()
+    net.short.clear()
+    for factor in (1, 2, 3):
+        net.weight.set_data(mx.nd.array(factor * eye))
+        net.block(x).wait_to_read()
+        net.block(x).wait_to_read()
+        made = [net.block(x)]
+        made += [net.block(made[0]), net.block(2 * made[0])]
+        net.weight.data()[:] = 0
+        for each, wanted in zip(made, (factor**2, factor**4, 2 * factor**4)):
+            np.testing.assert_array_equal(each.asnumpy(), np.full((600, 512), wanted, np.float32))
+    assert sum(net.short) >= 9
+
+
+def test_a_long_call_that_others_overtake_is_made_anew(level, monkeypatch):
+    """Its turn comes when the compiled part holds what follows from other values than those of the call."""
+    net = Long(monkeypatch)
+    x, eye = mx.nd.ones((600, 512)), np.eye(512, dtype=np.float32)
+    net.weight.set_data(mx.nd.array(eye))
+    for _ in range(8):
+        net.block(x).wait_to_read()
+    (fast,) = net.block._fast.values()
+    monkeypatch.setattr(fast, "_results", lambda given: None)
+    np.testing.assert_array_equal(net.block(x).asnumpy(), np.ones((600, 512), np.float32))
+
+    def none_left(given: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(fast, "_results", none_left)
+    np.testing.assert_array_equal(net.block(x).asnumpy(), np.ones((600, 512), np.float32))
+    assert net.short[-2:] == [True, True]
+
+
+def test_long_calls_look_at_positions_first(level, monkeypatch):
+    net = Long(monkeypatch, picks=True)
+    x, good = mx.nd.ones((600, 512)), mx.nd.array(np.arange(600), dtype="int32")
+    net.weight.set_data(mx.nd.array(np.eye(512, dtype=np.float32)))
+    for _ in range(8):
+        net.block(x, good).wait_to_read()
+    net.short.clear()
+    for _ in range(3):
+        with pytest.raises(mx.base.MXNetError, match="wanted -600 to 599"):
+            net.block(x, good + 1)
+        np.testing.assert_array_equal(net.block(x, good).asnumpy(), np.ones((600, 512), np.float32))
+    assert any(net.short) and not all(net.short)

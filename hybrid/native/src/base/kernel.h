@@ -77,6 +77,9 @@ class Kernel {
   // Whether a run does its step whatever values the operands have. Where it does not (there may be positions that are none),
   // it throws Refused at those, and NumPy does the step, or says what is wrong.
   bool sure = true;
+  // Whether a run writes the zeros around its blocked outputs itself, each thread those beside what it computes: they are in its
+  // cache then. Else the executor writes them first.
+  bool zeroes = false;
   std::size_t scratch = 0;  // bytes wanted for a run; known after bind, for Call::threads threads
   double flops = 0;         // of a run, multiplications and additions counted apart
   double bytes = 0;         // read and written at least, 0: the operands' sizes

@@ -40,7 +40,7 @@ constexpr std::int64_t BLOCK = 16;
 //
 // A blocked tensor may have `halo_h` rows and `halo_w` columns of zeros around each plane, which are part of its memory, so
 // that padded convolutions read without looking where they are; the executor writes the zeros, kernels write the inside
-// only. Images may lie further apart than they are large (`batch_stride`), when the tensor is a part of a concatenation.
+// only, unless they say otherwise (Kernel::zeroes). Images may lie further apart than they are large (`batch_stride`), when the tensor is a part of a concatenation.
 // The data pointer of a run points to the first element INSIDE the halo.
 // Lanes of the last block beyond the true number of channels hold anything: whoever mixes channels does not read them.
 struct Tensor {

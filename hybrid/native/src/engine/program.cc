@@ -413,17 +413,23 @@ void Program::look(const std::byte* memory, std::size_t step) const {
   if (where) throw std::logic_error("step " + std::to_string(step) + ", " + steps_[step].op + ", wrote " + where);
 }
 
-void Program::zero_halo(const Tensor& t, float* inside) const {
+void Program::zero_halo(const Tensor& t, float* inside, const Run& run) const {
+  constexpr std::int64_t WORTH = 8192;  // elements that one thread writes in the time that it takes to wake another one
   const std::int64_t row = t.row_stride(), block = t.block_stride();
   const std::int64_t side = t.halo_w * BLOCK, width = t.shape[3] * BLOCK;
-  for (std::int64_t n = 0; n < t.shape[0]; ++n)
-    for (std::int64_t c = 0; c < t.shape[1]; ++c) {
-      float* plane = inside + n * t.batch_stride + c * block - t.halo_h * row - side;
-      std::memset(plane, 0, (t.halo_h * row + (t.shape[2] ? side : 0)) * sizeof(float));
-      for (std::int64_t y = 0; y < t.shape[2]; ++y)  // the end of this row and the start of the next
-        std::memset(plane + (t.halo_h + y) * row + side + width, 0, (y + 1 < t.shape[2] ? 2 * side : side) * sizeof(float));
-      std::memset(plane + (t.halo_h + t.shape[2]) * row, 0, t.halo_h * row * sizeof(float));
-    }
+  const std::int64_t each = block - t.shape[2] * width;
+  run.ranges(t.shape[0] * t.shape[1], std::max<std::int64_t>(1, WORTH / std::max<std::int64_t>(1, each)),
+             [&](std::int64_t begin, std::int64_t end, int) {
+               for (std::int64_t i = begin; i < end; ++i) {
+                 float* plane =
+                     inside + i / t.shape[1] * t.batch_stride + i % t.shape[1] * block - t.halo_h * row - side;
+                 std::memset(plane, 0, (t.halo_h * row + (t.shape[2] ? side : 0)) * sizeof(float));
+                 for (std::int64_t y = 0; y < t.shape[2]; ++y)  // the end of this row and the start of the next
+                   std::memset(plane + (t.halo_h + y) * row + side + width, 0,
+                               (y + 1 < t.shape[2] ? 2 * side : side) * sizeof(float));
+                 std::memset(plane + (t.halo_h + t.shape[2]) * row, 0, t.halo_h * row * sizeof(float));
+               }
+             });
 }
 
 bool Program::complete() const {
@@ -461,8 +467,9 @@ void Program::execute(Frame& frame, const void* const* inputs, void* const* outp
     if (seconds) start = clock::now();
     const Step& step = steps_[s];
     if (guard_) open(frame.memory, kernels_[s].get());
-    for (int i : halos_[s]) zero_halo(tensors_[step.out[i]], static_cast<float*>(out[i]));
     const Run run{in, out, scratch, &team};
+    if (!kernels_[s] || !kernels_[s]->zeroes)
+      for (int i : halos_[s]) zero_halo(tensors_[step.out[i]], static_cast<float*>(out[i]), run);
     bool done = true;
     if (step.control) {
       done = step.control->run(run, host);

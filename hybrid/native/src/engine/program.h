@@ -143,7 +143,7 @@ class Program {
   void execute(Frame& frame, const void* const* inputs, void* const* outputs, Host* host, double* seconds) const;
   void open(std::byte* memory, const Kernel* kernel) const;
   void look(const std::byte* memory, std::size_t step) const;
-  void zero_halo(const Tensor& tensor, float* inside) const;
+  void zero_halo(const Tensor& tensor, float* inside, const Run& run) const;
 
   std::vector<Tensor> tensors_;
   std::vector<Place> places_;

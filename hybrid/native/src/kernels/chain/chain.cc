@@ -101,6 +101,7 @@ class Chain : public Kernel {
     bool copied = false;       // an input that is not dense in a segment, or of halves: brought into the buffer
     std::int64_t buffer = -1;  // offset in scratch, bytes
     Bring bring = nullptr;     // of an input that is copied
+    std::int64_t period = 0;   // elements after which an input begins anew; 0 when it does not, or is not copied
   };
   struct BoundLoop {
     Loop loop;
@@ -164,6 +165,7 @@ class Chain : public Kernel {
       else if (!rows.dense() || half) {
         auto period = rows.period();
         slot = {false, period > 0 && tile_ % period == 0, true, buffer(tile_)};
+        slot.period = period;
       }
       slot.bring = bring_of(value.dtype);
       inputs_.push_back(static_cast<int>(v));
@@ -272,13 +274,21 @@ class Chain : public Kernel {
       at[v] = p;
       if (!slot.steady) continue;
       changed = true;
-      if (slot.copied) slot.bring(const_cast<std::byte*>(from[v]), p, rows_[1 + input], 0, slot.single ? 1 : tile_);
+      if (slot.copied) bring_steady(slot, const_cast<std::byte*>(from[v]), p, rows_[1 + input], bytes_of(code_.values[v].dtype));
       else from[v] = p;
     }
     if (!changed) return;
     for (const BoundLoop& s : steady_steps_)
       s.loop(const_cast<std::byte*>(from[s.result]), from[s.operands[0]], from[s.operands[1]], from[s.operands[2]], s.singles,
              s.single ? 1 : tile_);
+  }
+
+  // Once what comes again and again in a tile, which is then copied as a whole, twice as much each time.
+  void bring_steady(const Slot& slot, std::byte* to, const std::byte* p, const Rows& rows, std::int64_t size) const {
+    const std::int64_t all = slot.single ? 1 : tile_, own = slot.period ? std::min(slot.period, all) : all;
+    slot.bring(to, p, rows, 0, own);
+    for (std::int64_t there = own; there < all; there *= 2)
+      std::memcpy(to + there * size, to, std::min(there, all - there) * size);
   }
 
   static std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(size_of(computed_in(dtype))); }

@@ -260,8 +260,10 @@ class Direct {
   void pack(const Weights& weights, float* packed, const Run& run) const;
   std::size_t scratch() const { return scratch_; }
   void run(const Run& run, const Operands& operands, std::byte* scratch) const;
-  // All of it by one thread, of an uncopied input.
-  void alone(const Operands& operands) const { compute(operands, 0, strips_.size(), 0, tiles_); }
+  // All of it by one thread, of an uncopied input. before, after: whether output rows there are above the first and below the last.
+  void alone(const Operands& operands, bool before, bool after) const {
+    compute(operands, 0, strips_.size(), 0, tiles_, before, after);
+  }
   int group() const { return group_; }
   bool packs_as(const Direct& other) const { return group_ == other.group_; }
   std::string form() const { return "direct " + std::to_string(group_); }
@@ -288,7 +290,9 @@ class Direct {
     Walk walk;
     Index in, weight;  // of its first plane, and of its weights in those of a block
   };
-  void compute(const Operands& operands, Index strip0, Index strip1, Index tile0, Index tile1) const;
+  void compute(const Operands& operands, Index strip0, Index strip1, Index tile0, Index tile1, bool before = false,
+               bool after = false) const;
+  void zero_halo(float* out, Index strip0, Index strip1, Index tile0, Index tile1, bool before, bool after) const;
   void sum_slice(const Operands& operands, const Slice& slice, Index s, bool first, bool last, Index block, Index end) const;
   Index plan_rows();
   void plan_tiles(Index width);

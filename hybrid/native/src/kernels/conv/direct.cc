@@ -17,24 +17,28 @@ Weights weights_of(const Shape& s, const float* data) {
 Index chunks_for(double flops, Index units, int threads) {
   constexpr double WORTH = 2e6;  // about 10 us of one core
   if (threads == 1 || flops < 2 * WORTH) return 1;
-  return std::max<Index>(1, std::min({units, Index{4} * threads, static_cast<Index>(flops / WORTH)}));
+  const Index chunks = std::max<Index>(1, std::min({units, Index{4} * threads, static_cast<Index>(flops / WORTH)}));
+  return chunks > threads ? chunks / threads * threads : chunks;  // as many for each
 }
 
 void Padding::copy(const Run& run, Index images, const float* from, const View& view, float* to) const {
-  const Index count = images * planes;
-  const Index each = std::max<Index>(1, 65536 / std::max<Index>(1, plane()));
-  run.ranges(count, each, [&](Index begin, Index end, int) {
-    for (Index i = begin; i < end; ++i) {
-      const float* source = from + i / planes * view.batch + i % planes * view.plane;
+  // few planes are cut into bands of rows, so that all threads have as much to do
+  const Index count = images * planes, wanted = run.threads() == 1 ? 1 : 4 * run.threads();
+  const Index bands = std::clamp<Index>((wanted + count - 1) / std::max<Index>(1, count), 1, std::max<Index>(1, height));
+  const Index each = std::max<Index>(1, 16384 * bands / std::max<Index>(1, plane()));
+  run.ranges(count * bands, each, [&](Index begin, Index end, int) {
+    for (Index unit = begin; unit < end; ++unit) {
+      const Index i = unit / bands, band = unit % bands, y0 = height * band / bands, y1 = height * (band + 1) / bands;
+      const float* source = from + i / planes * view.batch + i % planes * view.plane + y0 * view.row;
       float* target = to + i * plane();
-      std::memset(target, 0, top * row() * sizeof(float));
-      target += top * row();
-      for (Index y = 0; y < height; ++y, target += row(), source += view.row) {
+      if (band == 0) std::memset(target, 0, top * row() * sizeof(float));
+      target += (top + y0) * row();
+      for (Index y = y0; y < y1; ++y, target += row(), source += view.row) {
         std::memset(target, 0, left * pixel * sizeof(float));
         std::memcpy(target + left * pixel, source, width * pixel * sizeof(float));
         std::memset(target + (left + width) * pixel, 0, right * pixel * sizeof(float));
       }
-      std::memset(target, 0, bottom * row() * sizeof(float));
+      if (band + 1 == bands) std::memset(target, 0, bottom * row() * sizeof(float));
     }
   });
 }
@@ -139,7 +143,9 @@ void Direct::plan_order(int threads) {
   const Index strips = strips_.size(), tiles = tiles_ * round_;
   const double images = static_cast<double>(round_) / std::max<Index>(1, shape_.batch);
   const double weight_bytes = weight_size_ * 4.0, in_bytes = 4.0 * round_ * shape_.channels * shape_.height * shape_.width;
-  const Index chunks = chunks_for(shape_.flops() * images, strips * tiles, threads);
+  // where a weight is used once or twice, what takes time is to fetch it: as long as three operations a byte
+  const double work = std::max(shape_.flops() * images, 3 * weight_bytes);
+  const Index chunks = chunks_for(work, strips * tiles, threads);
   // each thread reads all of what is not divided among them: divide the larger, unless that leaves some without work
   auto idle = [&](Index units) {
     return static_cast<double>((units + threads - 1) / threads * threads) / std::max<Index>(1, units);
@@ -203,7 +209,28 @@ void Direct::pack(const Weights& w, float* packed, const Run& run) const {
              });
 }
 
-void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index tile0, Index tile1) const {
+// The zeros beside the output rows that begin in these tiles, and above the first and below the last row of an image; each
+// tile's in one thread.
+void Direct::zero_halo(float* out, Index strip0, Index strip1, Index tile0, Index tile1, bool before, bool after) const {
+  const Index pieces = pieces_.size(), lines = tiles_ / pieces, row = out_.row;
+  const Index side = out_.halo_w * BLOCK, width = shape_.out_width * BLOCK;
+  for (Index s = strip0; s < strip1; ++s)
+    for (Index b = strips_[s].block; b < strips_[s].block + strips_[s].blocks; ++b)
+      for (Index line = (tile0 + pieces - 1) / pieces; line * pieces < tile1; ++line) {
+        const Index y0 = line % lines * rows_, y1 = std::min(height_, y0 + rows_);
+        float* const first = out + line / lines * out_.batch + b * out_.plane;
+        float* at = first + y0 * row;
+        if (y0 == 0 && !before) std::memset(at - out_.halo_h * row - side, 0, (out_.halo_h * row + side) * sizeof(float));
+        for (Index y = y0; y < y1; ++y, at += row)  // the end of this row and the start of the next
+          std::memset(at + width, 0, (y + 1 < height_ || after ? 2 * side : side) * sizeof(float));
+        if (y1 == height_ && !after)
+          std::memset(first + shape_.out_height * row - side, 0, out_.halo_h * row * sizeof(float));
+      }
+}
+
+void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index tile0, Index tile1, bool before,
+                     bool after) const {
+  if (out_.halo_h || out_.halo_w) zero_halo(operands.out, strip0, strip1, tile0, tile1, before, after);
   for (Index block = tile0; block < tile1; block += tile_block_) {
     const Index end = std::min(tile1, block + tile_block_);
     for (Index s = strip0; s < strip1; ++s)

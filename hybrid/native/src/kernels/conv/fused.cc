@@ -59,6 +59,7 @@ class FusedConv : public Kernel, public Keeper {
     scratch = algorithm_.scratch();
     stored_ = Stored(call, 1, bias, algorithm_.weight_size(), shape, scratch);
     flops = shape.flops();
+    zeroes = std::is_same_v<Algorithm, Direct>;
     how = algorithm_.how();
   }
 

@@ -101,6 +101,33 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
     ahead.at[c % 4] = next + ahead.jump;
   }
   if (begun) each_sum<BLOCKS, ROWS, WIDTH>(sum, add);
+  if constexpr (LANES == 16) {
+    // Bias, residual and two limits straight from the registers, as of most layers: where few channels are summed over, the way
+    // through memory takes a fifth of the time. What there is not changes no number, -0 neither.
+    if (!walk.epilogue.leaky) {
+      const float low = walk.epilogue.floor ? walk.epilogue.low : -__builtin_inff();
+      const float high = walk.epilogue.ceiling ? walk.epilogue.high : __builtin_inff();
+      const Block least = splat(low), most = splat(high);
+#pragma GCC unroll 4
+      for (int b = 0; b < BLOCKS; ++b) {
+        const Block shift = bias ? load(bias + b * BLOCK) : splat(-0.f);
+#pragma GCC unroll 2
+        for (int r = 0; r < ROWS; ++r) {
+#pragma GCC unroll 14
+          for (int p = 0; p < WIDTH; ++p) sum[r][b][p] = sum[r][b][p] + shift;
+          if (residual) {
+            const float* more = residual + b * walk.residual_block + r * walk.residual_row;
+#pragma GCC unroll 14
+            for (int p = 0; p < WIDTH; ++p, more += walk.residual_pixel) sum[r][b][p] = sum[r][b][p] + load(more);
+          }
+          float* to = out + b * walk.out_block + r * walk.out_row;
+#pragma GCC unroll 14
+          for (int p = 0; p < WIDTH; ++p, to += walk.out_pixel) store(to, at_most(at_least(sum[r][b][p], least), most));
+        }
+      }
+      return;
+    }
+  }
   each_sum<BLOCKS, ROWS, WIDTH>(sum, keep);
   // from memory, as a loop: written out for each sum, this was two fifths of a kernel's code
   const float* v = sums;

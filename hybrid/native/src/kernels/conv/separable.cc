@@ -46,6 +46,7 @@ class DepthwisePointwise : public Kernel, public Keeper {
     stored_[0] = Stored(call, 1, 2, ahead_->weight_size(), first, scratch);
     stored_[1] = Stored(call, 3, bias, most_->weight_size(), second, scratch);
     flops = first.flops() + second.flops();
+    zeroes = true;
     chunks_ = chunks_for(flops, first.batch * std::max<Index>(1, parts_), call.threads);
     how = (parts_ ? std::to_string(rows_) + " rows, " : "one after the other, ") + ahead_->how() + ", " + most_->how();
   }
@@ -99,7 +100,7 @@ class DepthwisePointwise : public Kernel, public Keeper {
     second.in = between;
     second.out += n * out_.batch + y0 * out_.row;
     if (second.residual) second.residual += n * more_.batch + y0 * more_.row;
-    (y1 - y0 == rows_ ? most_ : less_)->alone(second);
+    (y1 - y0 == rows_ ? most_ : less_)->alone(second, y0 > 0, y1 < first_.out_height);
   }
 
   Shape first_;

@@ -107,7 +107,7 @@ struct Band {
           t.residual = residual ? residual + (begin + r0) * p.epilogue.residual_ld + column : nullptr;
           t.ahead = static_cast<const char*>(t.b) + (p.packed ? 4 * t.ldb * k + (strip - strip_from) * k * t.step : 0);
           (abreast > 1 ? micro_abreast(static_cast<int>(divided_up(t.columns, WIDTH)), precision)
-                       : micro(static_cast<int>(r), blocks, precision))(t);
+                       : micro(static_cast<int>(r), blocks, precision, p.again))(t);
         }
       }
     }

@@ -103,7 +103,8 @@ constexpr int APART = static_cast<int>(std::max<std::size_t>(1, 4 / sizeof(T) / 
 template <class T, int R>
 constexpr bool SHARED = LANES < 16 && sizeof(T) == 4 && R > 1;
 
-template <int R, int B, int W, class T = float, bool ABREAST_OF_OTHERS = false>
+// FETCHES: whether B is fetched ahead, see Product::again.
+template <int R, int B, int W, class T = float, bool ABREAST_OF_OTHERS = false, bool FETCHES = true>
 void run_tile(const Tile& t) {
   Block sum[W][R][B];
   clear<W, R, B>(sum);
@@ -132,7 +133,8 @@ void run_tile(const Tile& t) {
         for (int j = 0; j < B; ++j) {
           row[j] = load(b + (ABREAST_OF_OTHERS ? j * apart : 16 * j));
           // 8 KB ahead: the panels lie one after the other
-          if (!SHARED<T, R> && !ABREAST_OF_OTHERS && w % APART<T, B> == 0) __builtin_prefetch(b + 16 * j + 8192 / sizeof(T));
+          if (FETCHES && !SHARED<T, R> && !ABREAST_OF_OTHERS && w % APART<T, B> == 0)
+            __builtin_prefetch(b + 16 * j + 8192 / sizeof(T));
         }
         if constexpr (SHARED<T, R>) {
           __builtin_prefetch(ahead, 0, 2);
@@ -201,6 +203,11 @@ constexpr std::array<Micro, sizeof...(P)> abreast(std::integer_sequence<int, P..
 constexpr auto KERNELS = all<float, HEIGHT>(std::make_integer_sequence<int, BLOCKS>{});
 constexpr auto OF_HALVES = all<Half, FEW_HEIGHT>(std::make_integer_sequence<int, BLOCKS>{});
 constexpr auto OF_BYTES = all<std::int8_t, FEW_HEIGHT>(std::make_integer_sequence<int, BLOCKS>{});
+template <int... B>
+constexpr std::array<Micro, BLOCKS> again(std::integer_sequence<int, B...>) {
+  return {run_tile<1, B + 1, ways(1), float, false, LANES != 16>...};
+}
+constexpr auto AGAIN = again(std::make_integer_sequence<int, BLOCKS>{});
 using Panels = std::make_integer_sequence<int, ABREAST>;
 constexpr auto ROWS = abreast<float>(Panels{}), ROWS_OF_HALVES = abreast<Half>(Panels{}),
                ROWS_OF_BYTES = abreast<std::int8_t>(Panels{});
@@ -212,7 +219,8 @@ void store_row(const float* sums, Index count, const Epilogue& f, float* c, cons
   else store_partial_row(sums, count, f, c, bias, residual);
 }
 
-Micro micro(int rows, int blocks, Precision precision) {
+Micro micro(int rows, int blocks, Precision precision, bool again) {
+  if (again && rows == 1 && precision == Precision::f32) return AGAIN[blocks - 1];
   if (precision == Precision::f32) return KERNELS[blocks - 1][rows - 1];
   return (precision == Precision::i8 ? OF_BYTES : OF_HALVES)[blocks - 1][rows - 1];
 }

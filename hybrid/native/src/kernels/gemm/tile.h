@@ -42,7 +42,8 @@ void store_row(const float* sums, Index count, const Epilogue& epilogue, float* 
 
 // The kernel for tiles of so many rows and blocks of columns; there are those of fewer bits than float32's for FEW_ROWS.
 using Micro = void (*)(const Tile&);
-Micro micro(int rows, int blocks, Precision precision = Precision::f32);
+// again: see Product.
+Micro micro(int rows, int blocks, Precision precision = Precision::f32, bool again = false);
 
 // How many panels a row reads side by side where B is larger than the caches: memory gives more when it is read in several places
 // at once (1.4 times with 4 of them on Zen 3). 1: a panel is wide enough.

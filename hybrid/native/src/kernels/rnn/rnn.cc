@@ -15,6 +15,8 @@ namespace {
 
 using gemm::Floats;
 
+constexpr Index CACHED = 1 << 21;  // floats of weights that are still in the last cache when the next step comes
+
 // Packed weights of a layer in one direction.
 struct Weights {
   float *input, *recurrent, *bias, *fresh_bias;
@@ -217,6 +219,7 @@ class Recurrent : public Kernel, public Keeper {
     p.sizes = {count, columns, size};
     p.a = {before + row * ld, ld, false};
     p.packed = l.weights[d].recurrent;
+    p.again = s > 0 && columns * size < CACHED;
     p.c = recalled;
     p.ldc = g_.group_columns();
     if (packed_a) gemm::pack_a(p.a, count, size, packed_a);
