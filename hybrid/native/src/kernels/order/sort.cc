@@ -138,7 +138,7 @@ struct Typed {
   }
 
   static Work<I> work() {
-    if constexpr (std::is_floating_point_v<T>) return {sizeof(T), std::bit_cast<Word<T>>(T{1}), all, insert, collect};
+    if constexpr (std::is_floating_point_v<T>) return {sizeof(T), bit_cast<Word<T>>(T{1}), all, insert, collect};
     else return {sizeof(T), 1, all, nullptr, collect};
   }
 };
