@@ -238,8 +238,8 @@ NATIVE = _area(
         (
             "less or equal",
             "chain/words.cc",
-            'return truth(a, a <= b); }>("le", CHEAP, EXACT)',
-            'return truth(a, a < b); }>("le", CHEAP, EXACT)',
+            '"le", CHEAP, [](auto a, auto b) { return truth(a, a <= b); }',
+            '"le", CHEAP, [](auto a, auto b) { return truth(a, a < b); }',
             "tests/native/test_chain.py tests/native/test_kernels.py",
         ),
         (

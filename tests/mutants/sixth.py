@@ -9,8 +9,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "words division operands",
         "hybrid/native/src/kernels/chain/words.cc",
-        'uto a, auto b) { return a / b; }>("div", CHEAP),',
-        'uto a, auto b) { return b / a; }>("div", CHEAP),',
+        '"div", CHEAP, [](auto a, auto b) { return a / b; }),',
+        '"div", CHEAP, [](auto a, auto b) { return b / a; }),',
         "tests/native/test_chain.py -k test_words_of_more_operands",
     ),
     (

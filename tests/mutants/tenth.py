@@ -657,8 +657,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "d03-relu-of-one",
         "hybrid/native/src/kernels/chain/words.cc",
-        'return relu(a + b); }>("add+relu", CHEAP)',
-        'return relu(a) + b; }>("add+relu", CHEAP)',
+        '"add+relu", CHEAP, [](auto a, auto b) { return relu(a + b); }',
+        '"add+relu", CHEAP, [](auto a, auto b) { return relu(a) + b; }',
         "tests/native/test_chain.py -k test_compositions",
     ),
     (

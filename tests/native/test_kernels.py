@@ -71,8 +71,6 @@ UNREACHED = {
     "_onnx_CastLike": OPAQUE,
     "_backward_widen_like": OPAQUE | {"bool", "int32", "int64", "int8", "uint8", "bfloat16", "float64"},
     "_fused_concat": OPAQUE,  # blocked data are float32
-    "_fused_pack": OPAQUE,
-    "_fused_unpack": OPAQUE,
     "amp_cast": OPAQUE | {"bool", "int8", "uint8"},
     # which the operators refuse
     **dict.fromkeys(

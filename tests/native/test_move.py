@@ -61,12 +61,6 @@ def test_unpack(level, shape, halo):
     same("_fused_unpack", [numbers(n, -(-c // 16), h, w, 16)], halo=halo, channels=c)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_pack_and_unpack_move_every_dtype(level, dtype):
-    same("_fused_pack", [numbers(2, 37, 5, 9, dtype=dtype)])
-    same("_fused_unpack", [numbers(2, 3, 5, 9, 16, dtype=dtype)], channels=37)
-
-
 @over("halo", [(0, 0), (1, 2), (1, 0)])
 def test_fused_concat(level, halo):
     parts = [numbers(2, b, 5, 7, 16, seed=b) for b in (1, 3, 2)]

@@ -3,7 +3,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -25,6 +24,34 @@ namespace nb = nanobind;
 using namespace gluonnx;
 
 namespace {
+
+// The numbers of a list or tuple.
+template <class N>
+std::vector<N> numbers_of(nb::handle given) {
+  std::vector<N> numbers;
+  for (nb::handle item : given) numbers.push_back(nb::cast<N>(item));
+  return numbers;
+}
+
+// A tuple whose items are read one by one, each kind by a function that is compiled once.
+class Fields {
+ public:
+  Fields(nb::handle given) : given_(nb::cast<nb::tuple>(given)) {}
+  std::size_t size() const { return nb::len(given_); }
+  __attribute__((noinline)) nb::handle operator[](int i) const {
+    PyObject* item = PyTuple_GetItem(given_.ptr(), i);
+    if (!item) throw nb::python_error();
+    return item;
+  }
+  __attribute__((noinline)) bool flag(int i) const { return nb::cast<bool>((*this)[i]); }
+  __attribute__((noinline)) int number(int i) const { return nb::cast<int>((*this)[i]); }
+  __attribute__((noinline)) std::int64_t large(int i) const { return nb::cast<std::int64_t>((*this)[i]); }
+  __attribute__((noinline)) std::string text(int i) const { return nb::cast<std::string>((*this)[i]); }
+  __attribute__((noinline)) std::vector<int> numbers(int i) const { return numbers_of<int>((*this)[i]); }
+
+ private:
+  nb::tuple given_;
+};
 
 Attrs attrs_of(nb::dict given) {
   std::map<std::string, Attrs::Value> values;
@@ -110,6 +137,9 @@ class PythonHost : public Host {
   nb::handle function_;
 };
 
+// What all steps are told: operator, attributes, inputs, outputs, and whether the host does it.
+Step step_of(const Fields& s) { return {s.text(0), attrs_of(nb::cast<nb::dict>(s[1])), s.numbers(2), s.numbers(3), s.flag(4)}; }
+
 class PyProgram {
  public:
   // tensors: (dtype, shape, blocked, halo_h, halo_w, batch_stride, place, at); steps: (op, attrs, inputs, outputs, host) and, where
@@ -120,25 +150,23 @@ class PyProgram {
     std::vector<Tensor> all;
     std::vector<Place> places;
     for (nb::handle item : tensors) {
-      auto t = nb::cast<nb::tuple>(item);
+      const Fields t(item);
       Tensor tensor;
-      tensor.dtype = dtype_named(nb::cast<std::string>(t[0]));
-      tensor.shape = nb::cast<std::vector<std::int64_t>>(t[1]);
-      tensor.blocked = nb::cast<bool>(t[2]);
-      tensor.halo_h = nb::cast<int>(t[3]);
-      tensor.halo_w = nb::cast<int>(t[4]);
-      tensor.batch_stride = nb::cast<std::int64_t>(t[5]);
+      tensor.dtype = dtype_named(t.text(0));
+      tensor.shape = numbers_of<std::int64_t>(t[1]);
+      tensor.blocked = t.flag(2);
+      tensor.halo_h = t.number(3);
+      tensor.halo_w = t.number(4);
+      tensor.batch_stride = t.large(5);
       all.push_back(std::move(tensor));
-      places.push_back({static_cast<Place::Kind>(nb::cast<int>(t[6])), nb::cast<std::int64_t>(t[7])});
+      places.push_back({static_cast<Place::Kind>(t.number(6)), t.large(7)});
     }
     std::vector<Step> list;
     for (nb::handle item : steps) {
-      auto s = nb::cast<nb::tuple>(item);
-      list.push_back({nb::cast<std::string>(s[0]), attrs_of(nb::cast<nb::dict>(s[1])), nb::cast<std::vector<int>>(s[2]),
-                      nb::cast<std::vector<int>>(s[3]), nb::cast<bool>(s[4]), static_cast<int>(list.size())});
-      if (nb::len(s) <= 5) continue;
-      list.back().number = nb::cast<int>(s[5]);
-      if (!s[6].is_none()) list.back().control = control_of(nb::cast<nb::dict>(s[6]));
+      const Fields s(item);
+      list.push_back(step_of(s));
+      list.back().number = s.size() > 5 ? s.number(5) : static_cast<int>(list.size()) - 1;
+      if (s.size() > 6 && !s[6].is_none()) list.back().control = control_of(nb::cast<nb::dict>(s[6]));
     }
     program_ = std::make_shared<Program>(std::move(all), std::move(places), std::move(list), arena, inputs, outputs,
                                          constants, threads, precise, keep, guard);
@@ -149,23 +177,23 @@ class PyProgram {
 
   // Runs with the constants that the first of others has, if what they have packed of them suits the sizes of this one: their
   // number, else -1.
-  std::int64_t adopt(const std::vector<PyProgram*>& others) {
+  std::int64_t adopt(nb::sequence others) {
     const std::int64_t number = program_->adopt(programs_of(others));
-    if (number >= 0) views_ = others.at(0)->views_;
+    if (number >= 0) views_ = nb::cast<PyProgram&>(others[0]).views_;
     return number;
   }
 
   // Shares what others have packed alike.
-  void share(const std::vector<PyProgram*>& others) { program_->share(programs_of(others)); }
+  void share(nb::sequence others) { program_->share(programs_of(others)); }
 
   // arrays: one for each constant, or None where it stays as it is; changed: numbers of those with other values than before.
   // What one step reads has to come in one call. Gives the numbers of those that runs read, which this keeps; the others are
   // packed and may go. number: what runs with these constants have to say.
-  std::vector<int> set_constants(nb::sequence arrays, std::vector<int> changed, std::int64_t number_of_all) {
+  std::vector<int> set_constants(nb::sequence arrays, nb::sequence changed, std::int64_t number_of_all) {
     std::vector<std::optional<View>> views(constants_);
     std::vector<const void*> values(constants_, nullptr);
     std::vector<bool> which(constants_, false);
-    for (int i : changed) which.at(i) = true;
+    for (int i : numbers_of<int>(changed)) which.at(i) = true;
     const std::vector<std::size_t> sizes = sizes_of_constants();
     if (nb::len(arrays) != static_cast<std::size_t>(constants_))
       throw std::invalid_argument("wanted as many constants as the program has");
@@ -226,11 +254,11 @@ class PyProgram {
     for (nb::handle step : packed) {
       all.emplace_back();
       for (nb::handle item : nb::cast<nb::list>(step)) {
-        auto pair = nb::cast<nb::tuple>(item);
+        const Fields pair(item);
         auto view = std::make_shared<View>(pair[1], false, ANY);
         auto* memory = static_cast<float*>(view->data());
         const std::size_t bytes = view->size();
-        all.back().push_back({std::shared_ptr<float>(std::move(view), memory), bytes, nb::cast<std::string>(pair[0])});
+        all.back().push_back({std::shared_ptr<float>(std::move(view), memory), bytes, pair.text(0)});
       }
     }
     {
@@ -314,42 +342,46 @@ class PyProgram {
   // A body: (program, inputs, results, constants), with inputs as (kind, number, backward) and results as (kind, number, backward,
   // dtype, place, at); see engine/control.h.
   static Body body_of(nb::handle given) {
-    auto parts = nb::cast<nb::tuple>(given);
+    const Fields parts(given);
     Body body;
     body.program = nb::cast<PyProgram&>(parts[0]).program_;
-    for (nb::handle item : nb::cast<nb::list>(parts[1])) {
-      auto t = nb::cast<nb::tuple>(item);
-      body.inputs.push_back({static_cast<Source::Kind>(nb::cast<int>(t[0])), nb::cast<int>(t[1]), nb::cast<bool>(t[2])});
+    for (nb::handle item : parts[1]) {
+      const Fields t(item);
+      body.inputs.push_back({static_cast<Source::Kind>(t.number(0)), t.number(1), t.flag(2)});
     }
-    for (nb::handle item : nb::cast<nb::list>(parts[2])) {
-      auto t = nb::cast<nb::tuple>(item);
-      body.results.push_back({static_cast<Target::Kind>(nb::cast<int>(t[0])), nb::cast<int>(t[1]), nb::cast<bool>(t[2]),
-                              dtype_named(nb::cast<std::string>(t[3])),
-                              {static_cast<Place::Kind>(nb::cast<int>(t[4])), nb::cast<std::int64_t>(t[5])}});
+    for (nb::handle item : parts[2]) {
+      const Fields t(item);
+      body.results.push_back({static_cast<Target::Kind>(t.number(0)), t.number(1), t.flag(2), dtype_named(t.text(3)),
+                              {static_cast<Place::Kind>(t.number(4)), t.large(5)}});
     }
-    body.constants = nb::cast<std::vector<int>>(parts[3]);
+    body.constants = parts.numbers(3);
     return body;
   }
 
   // The fields of LoopSpec or BranchSpec by name; one of "bodies" is a loop, two are branches.
   static std::shared_ptr<Control> control_of(nb::dict given) {
+    const auto number = [&](const char* name) { return nb::cast<int>(given[name]); };
+    const auto large = [&](const char* name) { return nb::cast<std::int64_t>(given[name]); };
     auto bodies = nb::cast<nb::list>(given["bodies"]);
-    auto kept = nb::cast<std::vector<int>>(given["kept"]);
+    auto kept = numbers_of<int>(given["kept"]);
     std::vector<Body> condition;
     for (nb::handle item : nb::cast<nb::list>(given["condition"])) condition.push_back(body_of(item));
     if (nb::len(bodies) == 2)
-      return make_branch({std::move(condition), nb::cast<int>(given["chosen"]), {body_of(bodies[0]), body_of(bodies[1])}, kept});
+      return make_branch({std::move(condition), number("chosen"), {body_of(bodies[0]), body_of(bodies[1])}, kept});
     LoopSpec spec{body_of(bodies[0]), std::move(condition), {}};
-    for (auto [input, output] : nb::cast<std::vector<std::pair<int, int>>>(given["states"])) spec.states.push_back({input, output});
-    spec.count = nb::cast<std::int64_t>(given["count"]);
-    spec.budget = nb::cast<std::int64_t>(given["budget"]);
-    spec.examples = nb::cast<std::int64_t>(given["examples"]);
-    spec.limit = nb::cast<int>(given["limit"]);
-    spec.begin = nb::cast<int>(given["begin"]);
-    spec.lengths = nb::cast<int>(given["lengths"]);
-    spec.some = nb::cast<bool>(given["some"]);
-    spec.exact = nb::cast<bool>(given["exact"]);
-    spec.told = nb::cast<int>(given["told"]);
+    for (nb::handle item : nb::cast<nb::list>(given["states"])) {
+      const Fields state(item);
+      spec.states.push_back({state.number(0), state.number(1)});
+    }
+    spec.count = large("count");
+    spec.budget = large("budget");
+    spec.examples = large("examples");
+    spec.limit = number("limit");
+    spec.begin = number("begin");
+    spec.lengths = number("lengths");
+    spec.some = number("some") != 0;
+    spec.exact = number("exact") != 0;
+    spec.told = number("told");
     spec.kept = kept;
     return make_loop(std::move(spec));
   }
@@ -367,9 +399,9 @@ class PyProgram {
     return sizes;
   }
 
-  static std::vector<Program*> programs_of(const std::vector<PyProgram*>& others) {
+  static std::vector<Program*> programs_of(nb::sequence others) {
     std::vector<Program*> found;
-    for (PyProgram* other : others) found.push_back(other->program_.get());
+    for (nb::handle other : others) found.push_back(nb::cast<PyProgram&>(other).program_.get());
     return found;
   }
 
@@ -422,7 +454,7 @@ class PyProgram {
 
 // A number, or an expression as the tuple of its number.
 Extent extent_of(nb::handle given) {
-  if (nb::isinstance<nb::tuple>(given)) return {0, nb::cast<int>(nb::cast<nb::tuple>(given)[0])};
+  if (nb::isinstance<nb::tuple>(given)) return {0, Fields(given).number(0)};
   return {nb::cast<std::int64_t>(given)};
 }
 
@@ -431,40 +463,36 @@ class PyTemplate {
   // atoms: (kind, left, right); expressions: lists of (factor, atoms); guards: (relation, left, right); tensors: (dtype, shape, blocked,
   // halo_h, halo_w, batch_stride, place, number, skipped); storages: (first, last); steps: (op, attrs, inputs, outputs, host, number,
   // control, varying), the last a list of (attribute, at, expression), the others as those of a program.
-  PyTemplate(std::vector<std::tuple<int, int, int>> atoms, std::vector<std::vector<std::pair<std::int64_t, std::vector<int>>>> expressions,
-             std::vector<std::tuple<int, int, int>> guards, nb::list tensors, std::vector<std::pair<int, int>> storages, nb::list steps,
-             int inputs, int outputs, int constants, int threads, bool precise, bool keep, bool guard) {
+  PyTemplate(nb::sequence atoms, nb::sequence expressions, nb::sequence guards, nb::sequence tensors, nb::sequence storages,
+             nb::sequence steps, int inputs, int outputs, int constants, int threads, bool precise, bool keep, bool guard) {
     std::vector<Atom> all_atoms;
-    for (auto [kind, left, right] : atoms) all_atoms.push_back({static_cast<Atom::Kind>(kind), left, right});
+    for (const Fields t : atoms) all_atoms.push_back({static_cast<Atom::Kind>(t.number(0)), t.number(1), t.number(2)});
     std::vector<Expression> sums;
-    for (auto& terms : expressions) {
+    for (nb::handle terms : expressions) {
       sums.emplace_back();
-      for (auto& [factor, which] : terms) sums.back().terms.push_back({factor, std::move(which)});
+      for (const Fields t : terms) sums.back().terms.push_back({t.large(0), t.numbers(1)});
     }
     std::vector<Guard> conditions;
-    for (auto [relation, left, right] : guards) {
+    for (const Fields t : guards) {
+      const int relation = t.number(0);
       if (relation < 0 || relation > Guard::at_most) throw std::invalid_argument("a guard has no such relation");
-      conditions.push_back({static_cast<Guard::Relation>(relation), left, right});
+      conditions.push_back({static_cast<Guard::Relation>(relation), t.number(1), t.number(2)});
     }
     std::vector<Template::Operand> operands;
-    for (nb::handle item : tensors) {
-      auto t = nb::cast<nb::tuple>(item);
-      Template::Operand o{dtype_named(nb::cast<std::string>(t[0])), {}, nb::cast<bool>(t[2]), nb::cast<int>(t[3]), nb::cast<int>(t[4]),
-                          extent_of(t[5]), static_cast<Place::Kind>(nb::cast<int>(t[6])), nb::cast<int>(t[7]),
-                          nb::cast<std::int64_t>(t[8])};
-      for (nb::handle d : nb::cast<nb::tuple>(t[1])) o.shape.push_back(extent_of(d));
+    for (const Fields t : tensors) {
+      Template::Operand o{dtype_named(t.text(0)), {}, t.flag(2), t.number(3), t.number(4), extent_of(t[5]),
+                          static_cast<Place::Kind>(t.number(6)), t.number(7), t.large(8)};
+      for (nb::handle d : t[1]) o.shape.push_back(extent_of(d));
       operands.push_back(std::move(o));
     }
     std::vector<Template::Storage> memory;
-    for (auto [first, last] : storages) memory.push_back({first, last});
+    for (const Fields t : storages) memory.push_back({t.number(0), t.number(1)});
     std::vector<Template::Action> actions;
-    for (nb::handle item : steps) {
-      auto s = nb::cast<nb::tuple>(item);
-      Template::Action action{{nb::cast<std::string>(s[0]), attrs_of(nb::cast<nb::dict>(s[1])), nb::cast<std::vector<int>>(s[2]),
-                               nb::cast<std::vector<int>>(s[3]), nb::cast<bool>(s[4]), nb::cast<int>(s[5])}, {}};
+    for (const Fields s : steps) {
+      Template::Action action{step_of(s), {}};
+      action.step.number = s.number(5);
       if (!s[6].is_none()) action.step.control = PyProgram::control_of(nb::cast<nb::dict>(s[6]));
-      for (auto& [name, at, expression] : nb::cast<std::vector<std::tuple<std::string, int, int>>>(s[7]))
-        action.varying.push_back({name, at, expression});
+      for (const Fields t : s[7]) action.varying.push_back({t.text(0), t.number(1), t.number(2)});
       actions.push_back(std::move(action));
     }
     template_ = std::make_unique<Template>(std::move(all_atoms), std::move(sums), std::move(conditions), std::move(operands),
@@ -473,11 +501,11 @@ class PyTemplate {
   }
 
   // Values of all expressions for these symbols; empty where a guard fails.
-  std::vector<std::int64_t> evaluate(const std::vector<std::int64_t>& symbols) const { return template_->evaluate(symbols); }
+  std::vector<std::int64_t> evaluate(nb::sequence symbols) const { return template_->evaluate(numbers_of<std::int64_t>(symbols)); }
 
   // The program for values that evaluate gave, if its memory takes no more than so many bytes.
-  std::unique_ptr<PyProgram> program(const std::vector<std::int64_t>& values, std::size_t limit) const {
-    return std::make_unique<PyProgram>(template_->program(values, limit));
+  std::unique_ptr<PyProgram> program(nb::sequence values, std::size_t limit) const {
+    return std::make_unique<PyProgram>(template_->program(numbers_of<std::int64_t>(values), limit));
   }
 
  private:
@@ -552,9 +580,8 @@ NB_MODULE(_core, m) {
       .def("flops", &PyProgram::flops)
       .def("arena_bytes", &PyProgram::arena_bytes);
   nb::class_<PyTemplate>(m, "Template")
-      .def(nb::init<std::vector<std::tuple<int, int, int>>, std::vector<std::vector<std::pair<std::int64_t, std::vector<int>>>>,
-                    std::vector<std::tuple<int, int, int>>, nb::list, std::vector<std::pair<int, int>>, nb::list, int, int, int, int,
-                    bool, bool, bool>(),
+      .def(nb::init<nb::sequence, nb::sequence, nb::sequence, nb::sequence, nb::sequence, nb::sequence, int, int, int, int, bool, bool,
+                    bool>(),
            nb::arg("atoms"), nb::arg("expressions"), nb::arg("guards"), nb::arg("tensors"), nb::arg("storages"), nb::arg("steps"),
            nb::arg("inputs"), nb::arg("outputs"), nb::arg("constants"), nb::arg("threads"), nb::arg("precise"),
            nb::arg("keep") = false, nb::arg("guard") = false)

@@ -10,7 +10,7 @@
 
 namespace gluonnx {
 
-// Thrown by what bind functions check; who calls them (kernels/table.cc) makes null of it.
+// Thrown by what bind functions check; who calls them (engine/library.cc) makes null of it.
 struct Declined : std::logic_error {
   Declined() : std::logic_error("a kernel read of its operands what they do not have") {}
 };

@@ -1,7 +1,6 @@
 // Floats of two bytes, float16 and bfloat16, as float32 and back: to the nearest, ties to even, as IEEE and NumPy round.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "lanes.h"
@@ -10,32 +9,38 @@
 
 namespace gluonnx {
 
+// What std::bit_cast is in C++20: kernels are C++17 (CMakeLists.txt).
+template <class To, class From>
+constexpr To bit_cast(From x) {
+  return __builtin_bit_cast(To, x);
+}
+
 constexpr bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
 
 // -- one number ---------------------------------------------------------------------------------------------------------------
 
-inline float bfloat16_value(std::uint16_t x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16); }
+inline float bfloat16_value(std::uint16_t x) { return bit_cast<float>(static_cast<std::uint32_t>(x) << 16); }
 inline std::uint16_t as_bfloat16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const auto bits = bit_cast<std::uint32_t>(x);
   const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   return static_cast<std::uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 & 0x8000) | 0x7fc0 : rounded);
 }
 
 inline float float16_value(std::uint16_t x) {
   const std::uint32_t sign = static_cast<std::uint32_t>(x & 0x8000) << 16, size = x & 0x7fffu;
-  if (size >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (size & 0x3ff) << 13);
+  if (size >= 0x7c00) return bit_cast<float>(sign | 0x7f800000 | (size & 0x3ff) << 13);
   // the exponent's bias differs by 112; a product with a power of two makes numbers of denormal ones
-  const float value = std::bit_cast<float>(size << 13) * 0x1p112f;
-  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
+  const float value = bit_cast<float>(size << 13) * 0x1p112f;
+  return bit_cast<float>(sign | bit_cast<std::uint32_t>(value));
 }
 inline std::uint16_t as_float16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const auto bits = bit_cast<std::uint32_t>(x);
   const std::uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
   if (size > 0x7f800000) return static_cast<std::uint16_t>(sign | 0x7e00 | (size >> 13 & 0x3ff));
   if (size >= 0x477ff000) return static_cast<std::uint16_t>(sign | 0x7c00);
   if (size < 0x38800000) {  // denormal: what is added to it keeps as many bits as there are
-    const float shifted = std::bit_cast<float>(size) + 0.5f;
-    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5f)));
+    const float shifted = bit_cast<float>(size) + 0.5f;
+    return static_cast<std::uint16_t>(sign | (bit_cast<std::uint32_t>(shifted) - bit_cast<std::uint32_t>(0.5f)));
   }
   return static_cast<std::uint16_t>(sign | (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13);
 }
@@ -43,11 +48,11 @@ inline std::uint16_t as_float16(float x) {
 // The float32 that rounds to a half as the double does: what is cut off of it stays visible in its last bit.
 inline float odd_float(double x) {
   const auto near = static_cast<float>(x < 3e38 ? x > -3e38 ? x : -__builtin_inf() : x == x ? __builtin_inf() : x);
-  auto bits = std::bit_cast<std::uint32_t>(near);
+  auto bits = bit_cast<std::uint32_t>(near);
   const double back = near;
   if (back == x || near != near || (bits & 0x7fffffff) == 0x7f800000) return near;
   if ((back > 0 ? back > x : back < x)) --bits;  // towards zero
-  return std::bit_cast<float>(bits | 1);
+  return bit_cast<float>(bits | 1);
 }
 
 // -- many ---------------------------------------------------------------------------------------------------------------------

@@ -65,12 +65,16 @@ std::unique_ptr<Kernel> bind_kernel(const std::string& op, const Call& call) {
   const DType first = (call.in.empty() ? call.out : call.in)[0].dtype;
   auto found = kernels.find({op, name_of(first)});
   std::unique_ptr<Kernel> kernel;
-  if (found != kernels.end()) {
-    kernel = found->second(call);
-  } else if (!call.in.empty() && (first == DType::f16 || first == DType::bf16)) {
-    found = kernels.find({op, name_of(DType::f32)});
-    if (found == kernels.end()) return nullptr;
-    kernel = bind_narrow(call, found->second, [](const Call& cast) { return bind_kernel("Cast", cast); });
+  try {
+    if (found != kernels.end()) {
+      kernel = found->second(call);
+    } else if (!call.in.empty() && (first == DType::f16 || first == DType::bf16)) {
+      found = kernels.find({op, name_of(DType::f32)});
+      if (found == kernels.end()) return nullptr;
+      kernel = bind_narrow(call, found->second, [](const Call& cast) { return bind_kernel("Cast", cast); });
+    }
+  } catch (const Declined&) {
+    return nullptr;
   }
   // What wants more than any machine has would only be told so when it runs, or its sizes have gone round.
   if (kernel && kernel->scratch > MOST_SCRATCH) return nullptr;

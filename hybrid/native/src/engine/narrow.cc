@@ -74,8 +74,7 @@ class Narrow : public Kernel, public Keeper {
 
 }  // namespace
 
-std::unique_ptr<Kernel> bind_narrow(const Call& call, Bind bind,
-                                    const std::function<std::unique_ptr<Kernel>(const Call&)>& cast) {
+std::unique_ptr<Kernel> bind_narrow(const Call& call, Bind bind, Bind cast) {
   auto kernel = std::make_unique<Narrow>();
   Tensors in = call.in, out = call.out;
   bool missing = false;

@@ -1,7 +1,6 @@
 // Kernels for float16 and bfloat16: those for float32, with operands converted before and after.
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "../base/kernel.h"
@@ -10,6 +9,6 @@ namespace gluonnx {
 
 // What computes in float32 for a call some operands of which are float16 or bfloat16, by `bind` for float32; `cast` binds the
 // operator Cast. Null when either has no kernel for it, or when an operand is blocked.
-std::unique_ptr<Kernel> bind_narrow(const Call& call, Bind bind, const std::function<std::unique_ptr<Kernel>(const Call&)>& cast);
+std::unique_ptr<Kernel> bind_narrow(const Call& call, Bind bind, Bind cast);
 
 }  // namespace gluonnx

@@ -3,27 +3,8 @@
 
 namespace gluonnx {
 
-namespace {
-
-template <Bind bind>
-std::unique_ptr<Kernel> checked(const Call& call) {
-  try {
-    return bind(call);
-  } catch (const Declined&) {
-    return nullptr;
-  }
-}
-
-}  // namespace
-
-#ifdef GLUONNX_PARTIAL
-#define BOUND(bind) bind ? checked<bind> : nullptr
-#else
-#define BOUND(bind) checked<bind>
-#endif
-
 static const KernelEntry TABLE[] = {
-#define KERNEL(op, dtype, bind) {op, dtype, BOUND(bind)},
+#define KERNEL(op, dtype, bind) {op, dtype, bind},
 #include "kernels.inc"
 #undef KERNEL
     {nullptr, nullptr, nullptr}};

@@ -105,6 +105,7 @@ class Chain : public Kernel {
   };
   struct BoundLoop {
     Loop loop;
+    Registers instruction;
     int operands[3];
     int singles;
     int result;
@@ -187,7 +188,7 @@ class Chain : public Kernel {
         slot.steady &= operand.steady;
         singles |= operand.single << o;
       }
-      BoundLoop bound{instruction.word->loop, {0, 0, 0}, singles, instruction.result, slot.single};
+      BoundLoop bound{instruction.word->loop, instruction.word->instruction, {0, 0, 0}, singles, instruction.result, slot.single};
       for (int o = 0; o < 3; ++o) bound.operands[o] = instruction.operands[std::min(o, arity - 1)];
       for (int o = 0; o < arity; ++o) {
         int operand = instruction.operands[o];
@@ -242,7 +243,8 @@ class Chain : public Kernel {
       }
       if (!stored_) from[result] = out + start * size;
       for (const BoundLoop& s : steps_)
-        s.loop(const_cast<std::byte*>(from[s.result]), from[s.operands[0]], from[s.operands[1]], from[s.operands[2]], s.singles, n);
+        s.loop(s.instruction, const_cast<std::byte*>(from[s.result]), from[s.operands[0]], from[s.operands[1]], from[s.operands[2]],
+               s.singles, n);
       if (stored_) store(out, from[result], start, n);
     }
   }
@@ -279,8 +281,8 @@ class Chain : public Kernel {
     }
     if (!changed) return;
     for (const BoundLoop& s : steady_steps_)
-      s.loop(const_cast<std::byte*>(from[s.result]), from[s.operands[0]], from[s.operands[1]], from[s.operands[2]], s.singles,
-             s.single ? 1 : tile_);
+      s.loop(s.instruction, const_cast<std::byte*>(from[s.result]), from[s.operands[0]], from[s.operands[1]], from[s.operands[2]],
+             s.singles, s.single ? 1 : tile_);
   }
 
   // Once what comes again and again in a tile, which is then copied as a whole, twice as much each time.

@@ -15,7 +15,7 @@ namespace {
 
 template <class V>
 GX_INLINE V number(int value) {
-  return V{} + static_cast<std::remove_cvref_t<decltype(V{}[0])>>(value);
+  return V{} + static_cast<std::decay_t<decltype(V{}[0])>>(value);
 }
 template <class V, class M>
 GX_INLINE V truth(V like, M mask) {
@@ -140,24 +140,28 @@ GX_INLINE bool is_near(Reg a) { return largest(abs(a)) < FAR; }
 constexpr bool EXACT = true;
 constexpr float CHEAP = 0.05f, MATH = 0.5f;  // nanoseconds per element, about
 
-template <class T, int ARITY, auto F>
-constexpr Word word(const char* name, float cost, bool exact = false) {
-  return {name, ARITY, cost, exact, loop<T, F, ARITY>};
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint8_t>>;
+
+template <class T, int ARITY, class F>
+constexpr Word word(const char* name, float cost, F, bool exact = false) {
+  return {name, ARITY, cost, exact, loop<Bits<T>, ARITY>, registers<T, F, ARITY>};
 }
 
 // One element after the other, by the C library and the like.
 template <class T, auto f>
 constexpr Word single(const char* name, float cost = 6.f) {
-  if constexpr (std::is_invocable_v<decltype(f), T>)
-    return word<T, 1, [](Vector<T> a) {
+  if constexpr (std::is_invocable_v<decltype(f), T>) {
+    return word<T, 1>(name, cost, [](Vector<T> a) {
       for (int i = 0; i < WIDTH<T>; ++i) a[i] = f(a[i]);
       return a;
-    }>(name, cost);
-  else
-    return word<T, 2, [](Vector<T> a, Vector<T> b) {
+    });
+  } else {
+    return word<T, 2>(name, cost, [](Vector<T> a, Vector<T> b) {
       for (int i = 0; i < WIDTH<T>; ++i) a[i] = f(a[i], b[i]);
       return a;
-    }>(name, cost);
+    });
+  }
 }
 template <float (*f)(float)>
 GX_INLINE Reg one_by_one(Reg a) {
@@ -167,34 +171,34 @@ GX_INLINE Reg one_by_one(Reg a) {
 
 template <class T>
 constexpr Word COMMON[] = {
-    word<T, 1, [](auto a) { return a; }>("copy", CHEAP, EXACT),
-    word<T, 1, [](auto a) { return magnitude(a); }>("abs", CHEAP, EXACT),
-    word<T, 1, [](auto a) { return -a; }>("negative", CHEAP, EXACT),
-    word<T, 1, [](auto a) { return a * a; }>("square", CHEAP),
-    word<T, 1, [](auto a) { return relu(a); }>("relu", CHEAP, EXACT),
-    word<T, 1, [](auto a) { return truth(a, a > 0) - truth(a, a < 0); }>("sign", CHEAP, EXACT),
-    word<T, 1, [](auto a) { return truth(a, a == 0); }>("not", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return a + b; }>("add", CHEAP),
-    word<T, 2, [](auto a, auto b) { return a - b; }>("sub", CHEAP),
-    word<T, 2, [](auto a, auto b) { return a * b; }>("mul", CHEAP),
-    word<T, 2, [](auto a, auto b) { return larger(a, b); }>("max", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return smaller(a, b); }>("min", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return a < 0 ? a * b : a; }>("leaky", CHEAP),
-    word<T, 2, [](auto a, auto b) { return copysign(a, b); }>("copysign", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return truth(a, a == b); }>("eq", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return truth(a, a != b); }>("ne", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return truth(a, a > b); }>("gt", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return truth(a, a >= b); }>("ge", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return truth(a, a < b); }>("lt", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return truth(a, a <= b); }>("le", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return truth(a, (a != 0) & (b != 0)); }>("and", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return truth(a, (a != 0) | (b != 0)); }>("or", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return truth(a, (a != 0) ^ (b != 0)); }>("xor", CHEAP, EXACT),
-    word<T, 3, [](auto a, auto b, auto c) { return a != 0 ? b : c; }>("where", CHEAP, EXACT),
+    word<T, 1>("copy", CHEAP, [](auto a) { return a; }, EXACT),
+    word<T, 1>("abs", CHEAP, [](auto a) { return magnitude(a); }, EXACT),
+    word<T, 1>("negative", CHEAP, [](auto a) { return -a; }, EXACT),
+    word<T, 1>("square", CHEAP, [](auto a) { return a * a; }),
+    word<T, 1>("relu", CHEAP, [](auto a) { return relu(a); }, EXACT),
+    word<T, 1>("sign", CHEAP, [](auto a) { return truth(a, a > 0) - truth(a, a < 0); }, EXACT),
+    word<T, 1>("not", CHEAP, [](auto a) { return truth(a, a == 0); }, EXACT),
+    word<T, 2>("add", CHEAP, [](auto a, auto b) { return a + b; }),
+    word<T, 2>("sub", CHEAP, [](auto a, auto b) { return a - b; }),
+    word<T, 2>("mul", CHEAP, [](auto a, auto b) { return a * b; }),
+    word<T, 2>("max", CHEAP, [](auto a, auto b) { return larger(a, b); }, EXACT),
+    word<T, 2>("min", CHEAP, [](auto a, auto b) { return smaller(a, b); }, EXACT),
+    word<T, 2>("leaky", CHEAP, [](auto a, auto b) { return a < 0 ? a * b : a; }),
+    word<T, 2>("copysign", CHEAP, [](auto a, auto b) { return copysign(a, b); }, EXACT),
+    word<T, 2>("eq", CHEAP, [](auto a, auto b) { return truth(a, a == b); }, EXACT),
+    word<T, 2>("ne", CHEAP, [](auto a, auto b) { return truth(a, a != b); }, EXACT),
+    word<T, 2>("gt", CHEAP, [](auto a, auto b) { return truth(a, a > b); }, EXACT),
+    word<T, 2>("ge", CHEAP, [](auto a, auto b) { return truth(a, a >= b); }, EXACT),
+    word<T, 2>("lt", CHEAP, [](auto a, auto b) { return truth(a, a < b); }, EXACT),
+    word<T, 2>("le", CHEAP, [](auto a, auto b) { return truth(a, a <= b); }, EXACT),
+    word<T, 2>("and", CHEAP, [](auto a, auto b) { return truth(a, (a != 0) & (b != 0)); }, EXACT),
+    word<T, 2>("or", CHEAP, [](auto a, auto b) { return truth(a, (a != 0) | (b != 0)); }, EXACT),
+    word<T, 2>("xor", CHEAP, [](auto a, auto b) { return truth(a, (a != 0) ^ (b != 0)); }, EXACT),
+    word<T, 3>("where", CHEAP, [](auto a, auto b, auto c) { return a != 0 ? b : c; }, EXACT),
     // what compile makes of words that follow one another
-    word<T, 2, [](auto a, auto b) { return relu(a + b); }>("add+relu", CHEAP),
-    word<T, 3, [](auto a, auto b, auto c) { return a * b + c; }>("mul+add", CHEAP),
-    word<T, 3, [](auto a, auto b, auto c) { return relu(a * b + c); }>("mul+add+relu", CHEAP),
+    word<T, 2>("add+relu", CHEAP, [](auto a, auto b) { return relu(a + b); }),
+    word<T, 3>("mul+add", CHEAP, [](auto a, auto b, auto c) { return a * b + c; }),
+    word<T, 3>("mul+add+relu", CHEAP, [](auto a, auto b, auto c) { return relu(a * b + c); }),
 };
 
 // Quotients of integers that doubles hold, half a register at a time: as many doubles as one holds, which compilers convert in
@@ -221,7 +225,7 @@ GX_INLINE Vector<std::int32_t> quotients(Vector<std::int32_t> a, Vector<std::int
 
 template <class T>
 constexpr Word division() {
-  if constexpr (std::is_same_v<T, std::int32_t>) return word<T, 2, [](auto a, auto b) { return quotients(a, b); }>("div", MATH);
+  if constexpr (std::is_same_v<T, std::int32_t>) return word<T, 2>("div", MATH, [](auto a, auto b) { return quotients(a, b); });
   else return single<T, quotient<T>>("div", 2.f);
 }
 
@@ -230,31 +234,31 @@ constexpr Word WHOLE[] = {
     division<T>(),
     single<T, modulo<T>>("mod", 2.f),
     single<T, remainder<T>>("fmod", 2.f),
-    word<T, 1, [](auto a) { return a; }>("floor", CHEAP),
-    word<T, 1, [](auto a) { return a; }>("ceil", CHEAP),
-    word<T, 1, [](auto a) { return a; }>("trunc", CHEAP),
-    word<T, 1, [](auto a) { return ~a; }>("invert", CHEAP),
-    word<T, 2, [](auto a, auto b) { return a & b; }>("bitand", CHEAP),
-    word<T, 2, [](auto a, auto b) { return a | b; }>("bitor", CHEAP),
-    word<T, 2, [](auto a, auto b) { return a ^ b; }>("bitxor", CHEAP),
+    word<T, 1>("floor", CHEAP, [](auto a) { return a; }),
+    word<T, 1>("ceil", CHEAP, [](auto a) { return a; }),
+    word<T, 1>("trunc", CHEAP, [](auto a) { return a; }),
+    word<T, 1>("invert", CHEAP, [](auto a) { return ~a; }),
+    word<T, 2>("bitand", CHEAP, [](auto a, auto b) { return a & b; }),
+    word<T, 2>("bitor", CHEAP, [](auto a, auto b) { return a | b; }),
+    word<T, 2>("bitxor", CHEAP, [](auto a, auto b) { return a ^ b; }),
     single<T, shifted_left<T>>("shl", 1.f),
     single<T, shifted_right<T>>("shr", 1.f),
 };
 
 template <class T>
 constexpr Word FLOATING[] = {
-    word<T, 1, [](auto a) { return 1 / a; }>("reciprocal", CHEAP),
-    word<T, 1, [](auto a) { return a != a ? a : truth(a, a > 0) - truth(a, a < 0); }>("signum", CHEAP, EXACT),
-    word<T, 2, [](auto a, auto b) { return a / b; }>("div", CHEAP),
-    word<T, 1, [](auto a) { return sqrt(a); }>("sqrt", CHEAP),
-    word<T, 1, [](auto a) { return 1 / sqrt(a); }>("rsqrt", CHEAP),
-    word<T, 1, [](auto a) { return exp(a); }>("exp", MATH),
-    word<T, 1, [](auto a) { return expm1(a); }>("expm1", MATH),
-    word<T, 1, [](auto a) { return log(a); }>("log", MATH),
-    word<T, 1, [](auto a) { return log1p(a); }>("log1p", MATH),
-    word<T, 1, [](auto a) { return softplus(a); }>("softplus", MATH),
-    word<T, 1, [](auto a) { return sigmoid(a); }>("sigmoid", MATH),
-    word<T, 1, [](auto a) { return tanh(a); }>("tanh", MATH),
+    word<T, 1>("reciprocal", CHEAP, [](auto a) { return 1 / a; }),
+    word<T, 1>("signum", CHEAP, [](auto a) { return a != a ? a : truth(a, a > 0) - truth(a, a < 0); }, EXACT),
+    word<T, 2>("div", CHEAP, [](auto a, auto b) { return a / b; }),
+    word<T, 1>("sqrt", CHEAP, [](auto a) { return sqrt(a); }),
+    word<T, 1>("rsqrt", CHEAP, [](auto a) { return 1 / sqrt(a); }),
+    word<T, 1>("exp", MATH, [](auto a) { return exp(a); }),
+    word<T, 1>("expm1", MATH, [](auto a) { return expm1(a); }),
+    word<T, 1>("log", MATH, [](auto a) { return log(a); }),
+    word<T, 1>("log1p", MATH, [](auto a) { return log1p(a); }),
+    word<T, 1>("softplus", MATH, [](auto a) { return softplus(a); }),
+    word<T, 1>("sigmoid", MATH, [](auto a) { return sigmoid(a); }),
+    word<T, 1>("tanh", MATH, [](auto a) { return tanh(a); }),
     single<T, special::by_double<T, special::erfinv>>("erfinv", 20.f),
     single<T, special::by_double<T, special::gamma>>("gamma", 40.f),
     single<T, special::by_double<T, special::gammaln>>("gammaln", 40.f),
@@ -264,34 +268,36 @@ constexpr Word FLOATING[] = {
 };
 
 constexpr Word FLOAT32[] = {
-    word<float, 1, [](Reg a) { return log2(a); }>("log2", MATH),
-    word<float, 1, [](Reg a) { return erf(a); }>("erf", MATH),
-    word<float, 1, [](Reg a) { return gelu(a); }>("gelu", MATH),
-    word<float, 1, [](Reg a) { return truncated(a); }>("trunc", CHEAP, EXACT),
-    word<float, 1, [](Reg a) { return rounded_down(a); }>("floor", CHEAP, EXACT),
-    word<float, 1, [](Reg a) { return rounded_up(a); }>("ceil", CHEAP, EXACT),
-    word<float, 1, [](Reg a) { return half_down(a); }>("rint", CHEAP, EXACT),
-    word<float, 1, [](Reg a) { return half_away(a); }>("round", CHEAP, EXACT),
-    word<float, 1, [](Reg a) { return half_even(a, 8388608.f); }>("around", CHEAP, EXACT),
-    word<float, 1, [](Reg a) { return is_near(a) ? sin(a) : one_by_one<std::sin>(a); }>("sin", MATH),
-    word<float, 1, [](Reg a) { return is_near(a) ? cos(a) : one_by_one<std::cos>(a); }>("cos", MATH),
-    word<float, 1, [](Reg a) { return cbrt(a); }>("cbrt", 2 * MATH),
-    word<float, 2, [](Reg a, Reg b) { return pow(a, b); }>("pow", 2 * MATH),
-    word<float, 1, [](Reg a) { return is_near(a) ? floats::by_doubles(a, floats::tan) : one_by_one<std::tan>(a); }>("tan", 2 * MATH),
-    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::log10); }>("log10", 2 * MATH),
-    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arcsin); }>("arcsin", 2 * MATH),
-    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arccos); }>("arccos", 2 * MATH),
-    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arctan); }>("arctan", 2 * MATH),
-    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::sinh); }>("sinh", 2 * MATH),
-    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::cosh); }>("cosh", 2 * MATH),
-    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arcsinh); }>("arcsinh", 2 * MATH),
-    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arccosh); }>("arccosh", 2 * MATH),
-    word<float, 1, [](Reg a) { return floats::by_doubles(a, floats::arctanh); }>("arctanh", 2 * MATH),
-    word<float, 2, [](Reg a, Reg b) { return floats::by_doubles(a, b, floats::hypot); }>("hypot", 2 * MATH),
-    word<float, 2, [](Reg a, Reg b) { return floats::by_doubles(a, b, floats::arctan2); }>("arctan2", 2 * MATH),
-    word<float, 2, [](Reg a, Reg b) { return modulo(a, b); }>("mod", 2 * MATH),
-    word<float, 2, [](Reg a, Reg b) { return remainder(a, b); }>("fmod", 2 * MATH),
+    word<float, 1>("log2", MATH, [](Reg a) { return log2(a); }),
+    word<float, 1>("erf", MATH, [](Reg a) { return erf(a); }),
+    word<float, 1>("gelu", MATH, [](Reg a) { return gelu(a); }),
+    word<float, 1>("trunc", CHEAP, [](Reg a) { return truncated(a); }, EXACT),
+    word<float, 1>("floor", CHEAP, [](Reg a) { return rounded_down(a); }, EXACT),
+    word<float, 1>("ceil", CHEAP, [](Reg a) { return rounded_up(a); }, EXACT),
+    word<float, 1>("rint", CHEAP, [](Reg a) { return half_down(a); }, EXACT),
+    word<float, 1>("round", CHEAP, [](Reg a) { return half_away(a); }, EXACT),
+    word<float, 1>("around", CHEAP, [](Reg a) { return half_even(a, 8388608.f); }, EXACT),
+    word<float, 1>("sin", MATH, [](Reg a) { return is_near(a) ? sin(a) : one_by_one<std::sin>(a); }),
+    word<float, 1>("cos", MATH, [](Reg a) { return is_near(a) ? cos(a) : one_by_one<std::cos>(a); }),
+    word<float, 1>("cbrt", 2 * MATH, [](Reg a) { return cbrt(a); }),
+    word<float, 2>("pow", 2 * MATH, [](Reg a, Reg b) { return pow(a, b); }),
+    word<float, 1>("tan", 2 * MATH, [](Reg a) { return is_near(a) ? floats::by_doubles(a, floats::tan) : one_by_one<std::tan>(a); }),
+    word<float, 1>("log10", 2 * MATH, [](Reg a) { return floats::by_doubles(a, floats::log10); }),
+    word<float, 1>("arcsin", 2 * MATH, [](Reg a) { return floats::by_doubles(a, floats::arcsin); }),
+    word<float, 1>("arccos", 2 * MATH, [](Reg a) { return floats::by_doubles(a, floats::arccos); }),
+    word<float, 1>("arctan", 2 * MATH, [](Reg a) { return floats::by_doubles(a, floats::arctan); }),
+    word<float, 1>("sinh", 2 * MATH, [](Reg a) { return floats::by_doubles(a, floats::sinh); }),
+    word<float, 1>("cosh", 2 * MATH, [](Reg a) { return floats::by_doubles(a, floats::cosh); }),
+    word<float, 1>("arcsinh", 2 * MATH, [](Reg a) { return floats::by_doubles(a, floats::arcsinh); }),
+    word<float, 1>("arccosh", 2 * MATH, [](Reg a) { return floats::by_doubles(a, floats::arccosh); }),
+    word<float, 1>("arctanh", 2 * MATH, [](Reg a) { return floats::by_doubles(a, floats::arctanh); }),
+    word<float, 2>("hypot", 2 * MATH, [](Reg a, Reg b) { return floats::by_doubles(a, b, floats::hypot); }),
+    word<float, 2>("arctan2", 2 * MATH, [](Reg a, Reg b) { return floats::by_doubles(a, b, floats::arctan2); }),
+    word<float, 2>("mod", 2 * MATH, [](Reg a, Reg b) { return modulo(a, b); }),
+    word<float, 2>("fmod", 2 * MATH, [](Reg a, Reg b) { return remainder(a, b); }),
 };
+
+double half_down_double(double a) { return a - std::floor(a) <= std::ceil(a) - a ? std::floor(a) : std::ceil(a); }
 
 constexpr Word FLOAT64[] = {
     single<double, static_cast<double (*)(double)>(std::log10)>("log10"),
@@ -314,9 +320,9 @@ constexpr Word FLOAT64[] = {
     single<double, static_cast<double (*)(double)>(std::trunc)>("trunc", 1.f),
     single<double, static_cast<double (*)(double)>(std::floor)>("floor", 1.f),
     single<double, static_cast<double (*)(double)>(std::ceil)>("ceil", 1.f),
-    single<double, [](double a) { return a - std::floor(a) <= std::ceil(a) - a ? std::floor(a) : std::ceil(a); }>("rint", 2.f),
+    single<double, half_down_double>("rint", 2.f),
     single<double, static_cast<double (*)(double)>(std::round)>("round", 1.f),
-    word<double, 1, [](RegD a) { return half_even(a, 4503599627370496.); }>("around", CHEAP),
+    word<double, 1>("around", CHEAP, [](RegD a) { return half_even(a, 4503599627370496.); }),
     single<double, static_cast<double (*)(double)>(std::sin)>("sin"),
     single<double, static_cast<double (*)(double)>(std::cos)>("cos"),
     single<double, static_cast<double (*)(double)>(std::cbrt)>("cbrt"),
@@ -329,13 +335,16 @@ constexpr const char* LOGIC[] = {"copy", "not", "max", "min", "eq", "ne", "gt", 
 template <class From, class To>
 constexpr Word CAST = {"cast", 1, CHEAP, EXACT, between<To, From, convert<To, From>>};
 
-constexpr std::uint8_t truth_of(auto x) { return x != 0; }
+template <class From>
+constexpr std::uint8_t truth_of(From x) {
+  return x != 0;
+}
 template <class From>
 constexpr Word TRUTH = {
     "bool", 1, CHEAP, EXACT, between<std::uint8_t, From, truth_of<From>>};
 
-constexpr Word TO_FLOAT16 = word<float, 1, [](Reg a) { return rounded_to_float16(a); }>("float16", CHEAP, EXACT);
-constexpr Word TO_BFLOAT16 = word<float, 1, [](Reg a) { return rounded_to_bfloat16(a); }>("bfloat16", CHEAP, EXACT);
+constexpr Word TO_FLOAT16 = word<float, 1>("float16", CHEAP, [](Reg a) { return rounded_to_float16(a); }, EXACT);
+constexpr Word TO_BFLOAT16 = word<float, 1>("bfloat16", CHEAP, [](Reg a) { return rounded_to_bfloat16(a); }, EXACT);
 
 inline float double_to_float16(double x) { return float16_value(as_float16(odd_float(x))); }
 inline float double_to_bfloat16(double x) { return bfloat16_value(as_bfloat16(convert<float>(x))); }

@@ -14,6 +14,7 @@ struct Word {
   float cost = 0;      // nanoseconds per element, about
   bool exact = false;  // of halves that are given as float32 it makes numbers that are halves
   Loop loop = nullptr;
+  Registers instruction = nullptr;  // of what the loop is made, if it is told
 };
 
 // What numbers of a dtype are computed in: halves are float32 that were rounded, truth is a byte.

@@ -1,7 +1,6 @@
 #include "reduced.h"
 
 #include <atomic>
-#include <bit>
 #include <limits>
 #include <stdexcept>
 #include <vector>
@@ -18,7 +17,7 @@ constexpr float LARGEST = 127;  // of the whole numbers; -128 would have no coun
 constexpr Index LITTLE = 1 << 16;  // elements that one thread packs as soon
 
 // The size of a number as a whole number that grows with it; those of infinities and NaN are the largest.
-GX_INLINE std::int32_t size_of(float x) { return std::bit_cast<std::int32_t>(x) & 0x7fffffff; }
+GX_INLINE std::int32_t size_of(float x) { return bit_cast<std::int32_t>(x) & 0x7fffffff; }
 
 // The largest size in each of so many columns, of k rows.
 void largest(const Operand& b, Index k, Index column, Index columns, float* to) {
@@ -36,7 +35,7 @@ void largest(const Operand& b, Index k, Index column, Index columns, float* to) 
       for (Index j = 0; j < columns; ++j) sizes[j] = std::max(sizes[j], size_of(row[j]));
     }
   }
-  for (Index j = 0; j < columns; ++j) to[j] = std::bit_cast<float>(sizes[j]);
+  for (Index j = 0; j < columns; ++j) to[j] = bit_cast<float>(sizes[j]);
 }
 
 }  // namespace

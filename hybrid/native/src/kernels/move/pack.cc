@@ -16,9 +16,11 @@ void planes(const Tensor& t, std::int64_t begin, std::int64_t end, F&& f) {
   }
 }
 
-// Both directions: the plain tensor (N, channels, H, W) and the blocked one.
-template <class T, bool PACKS>
+// Both directions: the plain tensor (N, channels, H, W) and the blocked one. Blocked data are float32.
+template <bool PACKS>
 class Repack : public Kernel {
+  using T = std::uint32_t;
+
  public:
   Repack(const Tensor& plain, const Tensor& blocked) : plain_(plain), blocked_(blocked) {
     how = PACKS ? "pack" : "unpack";
@@ -163,23 +165,19 @@ class BlockedConcat : public Kernel {
 
 // That a plain tensor of images and a blocked one are the same.
 static void want_same(const Tensor& plain, const Tensor& blocked) {
-  want(!plain.blocked && plain.rank() == 4 && blocked.blocked && plain.dtype == blocked.dtype);
+  want(!plain.blocked && plain.rank() == 4 && blocked.blocked && plain.dtype == DType::f32 && blocked.dtype == DType::f32);
   want_shape(blocked, {plain.shape[0], (plain.shape[1] + BLOCK - 1) / BLOCK, plain.shape[2], plain.shape[3], BLOCK});
 }
 
 std::unique_ptr<Kernel> bind_pack(const Call& call) {
   want_same(call.in[0], call.out[0]);
-  return by_size(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<Repack<decltype(t), true>>(call.in[0], call.out[0]);
-  });
+  return std::make_unique<Repack<true>>(call.in[0], call.out[0]);
 }
 
 std::unique_ptr<Kernel> bind_unpack(const Call& call) {
   call.attrs.ignore("channels");  // the output's
   want_same(call.out[0], call.in[0]);
-  return by_size(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<Repack<decltype(t), false>>(call.out[0], call.in[0]);
-  });
+  return std::make_unique<Repack<false>>(call.out[0], call.in[0]);
 }
 
 std::unique_ptr<Kernel> bind_join(const Call& call) {

@@ -119,7 +119,7 @@ void want_within(std::int64_t size, std::int64_t first, const std::vector<Axis>&
 StridedCopy::StridedCopy(std::vector<Axis> axes, std::size_t element) : element_(element) {
   for (const Axis& a : axes) size_ *= a.size;
   if (!size_) return;
-  std::erase_if(axes, [](const Axis& a) { return a.size == 1; });
+  axes.erase(std::remove_if(axes.begin(), axes.end(), [](const Axis& a) { return a.size == 1; }), axes.end());
   std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.to > b.to; });
   std::vector<Axis> merged;
   for (const Axis& a : axes)

@@ -180,6 +180,15 @@ struct Done {
   }
 };
 
+template <class Policy, class = decltype(&Policy::result)>
+constexpr bool has_result(int) {
+  return true;
+}
+template <class Policy>
+constexpr bool has_result(...) {
+  return false;
+}
+
 template <class Policy>
 constexpr Way way_of() {
   using Totals = typename Policy::Totals;
@@ -188,7 +197,7 @@ constexpr Way way_of() {
   using D = Done<Policy>;
   static_assert(sizeof(A) <= MOST_BYTES && sizeof(typename Totals::P) <= MOST_BYTES);
   Way way{sizeof(typename Policy::T), sizeof(A), Policy::rows, G::begin, D::runs, D::columns, G::flush, G::join, {}};
-  if constexpr (requires(A total) { Policy::result(total); }) way.finish = D::finish;
+  if constexpr (has_result<Policy>(0)) way.finish = D::finish;
   else way.finish = finish_numbers<typename Policy::T, A>;
   return way;
 }

@@ -5,7 +5,7 @@ namespace gluonnx {
 namespace {
 
 // A score and its place as one number, which is less where the score comes first, or the place of equal ones.
-using Item = unsigned __int128;
+using Candidate = unsigned __int128;
 
 class Matching : public Kernel {
  public:
@@ -20,7 +20,7 @@ class Matching : public Kernel {
     for (const Tensor& out : call.out) want(out.dtype == call.in[0].dtype);
     want_size(call.out[0], times(batch_, rows_));
     want_size(call.out[1], times(batch_, columns_));
-    room_ = static_cast<std::int64_t>(aligned(times(rows_, columns_, sizeof(Item))));
+    room_ = static_cast<std::int64_t>(aligned(times(rows_, columns_, sizeof(Candidate))));
     scratch = static_cast<std::size_t>(room_) * (batch_ > 1 ? call.threads : 1);
     how = "greedy";
   }
@@ -28,9 +28,9 @@ class Matching : public Kernel {
   void run(const Run& run) const override {
     const std::int64_t each = rows_ * columns_;
     run.ranges(batch_, (1 << 12) / std::max<std::int64_t>(1, each), [&](std::int64_t begin, std::int64_t end, int thread) {
-      auto* items = reinterpret_cast<Item*>(run.scratch + room_ * thread);
+      auto* items = reinterpret_cast<Candidate*>(run.scratch + room_ * thread);
       for (std::int64_t b = begin; b < end; ++b) {
-        Item* last = wide_ ? collect(run.input<double>(0) + b * each, items) : collect(run.input<float>(0) + b * each, items);
+        Candidate* last = wide_ ? collect(run.input<double>(0) + b * each, items) : collect(run.input<float>(0) + b * each, items);
         std::sort(items, last);
         if (wide_) match(items, last, run.output<double>(0) + b * rows_, run.output<double>(1) + b * columns_);
         else match(items, last, run.output<float>(0) + b * rows_, run.output<float>(1) + b * columns_);
@@ -41,18 +41,18 @@ class Matching : public Kernel {
  private:
   // The scores that count; where they end.
   template <class T>
-  Item* collect(const T* scores, Item* items) const {
+  Candidate* collect(const T* scores, Candidate* items) const {
     const auto limit = static_cast<T>(limit_);
     for (std::int64_t i = 0; i < rows_ * columns_; ++i)
       if (ascending_ ? scores[i] < limit : scores[i] > limit) {
         const Word<double> word = ascending_word(static_cast<double>(scores[i]));
-        *items++ = static_cast<Item>(ascending_ ? word : ~word) << 64 | static_cast<std::uint64_t>(i);
+        *items++ = static_cast<Candidate>(ascending_ ? word : ~word) << 64 | static_cast<std::uint64_t>(i);
       }
     return items;
   }
 
   template <class T>
-  void match(const Item* items, const Item* last, T* row_match, T* column_match) const {
+  void match(const Candidate* items, const Candidate* last, T* row_match, T* column_match) const {
     std::fill(row_match, row_match + rows_, T{-1});
     std::fill(column_match, column_match + columns_, T{-1});
     std::int64_t matches = 0;

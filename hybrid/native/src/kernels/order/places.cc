@@ -7,10 +7,10 @@ namespace gluonnx {
 namespace {
 
 // Numbers are compared as 64 bits: float32 as float64, whole numbers as the largest ones.
-using Bits = std::uint64_t;
+using KeyBits = std::uint64_t;
 
 struct Key {
-  Bits value;
+  KeyBits value;
   std::int64_t place;
 };
 struct Table {
@@ -19,7 +19,7 @@ struct Table {
 };
 
 template <class T>
-Bits bits_of(T x) {
+KeyBits bits_of(T x) {
   return ascending_word(static_cast<std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>>(x));
 }
 
@@ -42,8 +42,8 @@ void look_for(const Table& table, const void* data, std::int64_t* out, std::int6
       out[i] = table.none;
       continue;
     }
-    const Bits wanted = bits_of(x);
-    const auto at = std::lower_bound(table.keys.begin(), table.keys.end(), wanted, [](const Key& key, Bits value) { return key.value < value; });
+    const KeyBits wanted = bits_of(x);
+    const auto at = std::lower_bound(table.keys.begin(), table.keys.end(), wanted, [](const Key& key, KeyBits value) { return key.value < value; });
     out[i] = at != table.keys.end() && at->value == wanted ? at->place : -1;
   }
 }

@@ -1,7 +1,6 @@
 // Positions that are results: numbers of whatever dtype.
 #pragma once
 
-#include <bit>
 #include <type_traits>
 
 #include "../../base/half.h"
@@ -19,7 +18,7 @@ Word<T> ascending_word(T x) {
   constexpr W sign = W{1} << (8 * sizeof(W) - 1);
   if constexpr (std::is_floating_point_v<T>) {
     if (x != x) return ~W{0};
-    const W bits = std::bit_cast<W>(x + T{0});  // -0 equals 0
+    const W bits = bit_cast<W>(x + T{0});  // -0 equals 0
     return bits & sign ? ~bits : bits | sign;
   } else {
     return static_cast<W>(static_cast<std::make_signed_t<W>>(x)) ^ sign;

@@ -138,7 +138,7 @@ struct Typed {
   }
 
   static Work<I> work() {
-    if constexpr (std::is_floating_point_v<T>) return {sizeof(T), std::bit_cast<Word<T>>(T{1}), all, insert, collect};
+    if constexpr (std::is_floating_point_v<T>) return {sizeof(T), bit_cast<Word<T>>(T{1}), all, insert, collect};
     else return {sizeof(T), 1, all, nullptr, collect};
   }
 };
@@ -233,8 +233,9 @@ class Sort : public Kernel {
 };
 
 std::unique_ptr<Kernel> sort(const Call& call, const Along& along, const Ranking& wanted) {
-  const auto make = [&]<class I>(const Work<I>& work) { return std::make_unique<Sort<I>>(call, along, wanted, work); };
-  return by_number(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> { return make(Typed<decltype(t)>::work()); });
+  return by_number(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
+    return std::make_unique<Sort<Item<decltype(t)>>>(call, along, wanted, Typed<decltype(t)>::work());
+  });
 }
 
 }  // namespace
