@@ -26,6 +26,7 @@ from hybrid.core.op import Spec
 from hybrid.ir import json as symbol_json
 from hybrid.ir.graph import Graph
 
+from .answers import first_that_runs
 from .batches import Batches, at_sizes
 from .cases import Cases, further_cases, refuse_drawing, samplers
 from .compare import Tolerance, as_tolerance
@@ -441,8 +442,10 @@ class _Check:
                 for number, given in enumerate(self.also, 2):
                     further, values = as_specs(given)
                     cases.append(made({**specs, **further}, values, sources_of(given)).case(seed + number, seen=seen))
-                for each in cases:  # sizes that were made up may not go together
-                    witness.run(each.feeds)
+                for number, each in enumerate(cases):  # sizes that were made up may not go together
+                    ran, _ = first_that_runs(witness.label, each, lambda c: witness.run(c.feeds), {})
+                    if ran is not None:
+                        cases[number] = ran[0]
                 first_cases = cases[: len(sets)]
                 cases += further_cases(sets[0], seed, seen, self.draws)
                 result = check(

@@ -1,5 +1,5 @@
-"""Functions of onnx's own evaluator in place of its own: it rounds the error function to float32 whatever it is given, and picks of
-64 elements along an axis at most."""
+"""Functions of onnx's own evaluator in place of its own: it rounds the error function to float32 whatever it is given, picks of 64
+elements along an axis at most, and normalizes as many channels as there are samples."""
 
 from __future__ import annotations
 
@@ -39,7 +39,18 @@ def wide_functions() -> list[type]:
             reached = tuple(slice(None if i == along else n) for i, n in enumerate(indices.shape))
             return (np.take_along_axis(data[reached], indices, along),)
 
-    return [Erf, Gelu, GatherElements]
+    class LRN(OpRun):
+        op_domain = ""
+
+        def _run(
+            self, x: np.ndarray, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int = 1
+        ) -> tuple[np.ndarray]:
+            squares, channels = x * x, x.shape[1]
+            before, behind = (size - 1) // 2, size - (size - 1) // 2
+            sums = [squares[:, max(c - before, 0) : c + behind].sum(axis=1) for c in range(channels)]
+            return ((x / (bias + float(alpha) / size * np.stack(sums, axis=1)) ** beta).astype(x.dtype),)
+
+    return [Erf, Gelu, GatherElements, LRN]
 
 
 def _each(function: Any, x: np.ndarray) -> np.ndarray:
