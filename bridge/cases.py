@@ -178,7 +178,7 @@ class Cases:
         self.known = self._numbers_taken() if self.drawn else {}
 
     def _free(self) -> list[str]:
-        """Inputs for which whole numbers are drawn of which nothing is known, which an engine may refuse: they may pick something."""
+        """Inputs for which whole numbers are drawn of which nothing is known."""
         skip = {*self.asked, *(self.like or {})}
         return [n for n, s in self.drawn.items() if n not in skip and is_free(s.dtype, self.known.get(n, Taken()))]
 

@@ -260,14 +260,15 @@ class Case:
         self.shapes = {k: v.shape for k, v in self.feeds.items() if k not in self.names.values()}
 
     def remarks(self) -> list[str]:
-        """Words for numbers that were given and are none: what follows from NaN is NaN on both sides, whatever they do; and for whole
-        numbers that had to be small."""
+        """Words for numbers that were given and are none: what follows from NaN is NaN on both sides, whatever they do; and for
+        whole numbers that had to be small."""
         found = []
         if self.limited is not None:
             names, most = self.limited
             told = f"from 0 to {most}" if most else "0"
             found.append(
-                f"whole numbers of {names} are {told}: an engine has refused larger ones; give some that go together (--inputs FILE.npz)"
+                f"whole numbers of {names} are {told}: an engine has refused larger ones; give some that go together (--inputs "
+                "FILE.npz)"
             )
         for name in self.shapes:
             array, origin = self.feeds[name], self.origins.get(name, "given")

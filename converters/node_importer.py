@@ -545,9 +545,10 @@ class Importer:
                 return self.expand(standard, inputs)
             reason = NOT_IMPORTED.get((self.domain, name))
             where = f" of domain {self.domain}" if self.domain else ""
+            foreign = "" if self.domain or onnx.defs.has(name) else ", an operator that ONNX has never had"
             own = f", domain={self.domain!r}" if self.domain else ""
             hint = f"define one in a plug-in (--plugin FILE.py) with converters.registry.imports({name!r}{own})"
-            raise NoReading(reason or f"no reading for {name}{where} at opset {opset}; {hint}")
+            raise NoReading(reason or f"no reading for {name}{where} at opset {opset}{foreign}; {hint}")
         while inputs and inputs[-1] is None:
             inputs.pop()
         unknown = [a for a in attributes if a not in reading.attributes]

@@ -166,8 +166,8 @@ def test_resize_to_sizes_and_by_scales_that_are_fed(mode: str) -> None:
 @pytest.mark.parametrize("opset", [11, 13, 19])
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 def test_scales_whose_sizes_are_a_matter_of_rounding_are_written_as_sizes(mode: str, opset: int) -> None:
-    """9 times 13 / 9 is 13 in float32, as engines multiply, and less than that exactly, as onnx infers shapes: TensorFlow's exporter
-    writes such scales, and what is written of them is no valid model."""
+    """9 times 13 / 9 is 13 in float32, as engines multiply, and less than that exactly, as onnx infers shapes: TensorFlow's
+    exporter writes such scales, and what is written of them is no valid model."""
     roi, scales = np.zeros(0, np.float32), np.array([1, 1, 13 / 9, 20 / 7], np.float32)
     model = layer("Resize", roi, scales, opset=opset, mode=mode)
     for axis, size in ((2, 9), (3, 7)):
