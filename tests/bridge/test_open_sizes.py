@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx.parser
 import onnxruntime
 import pytest
 
@@ -68,3 +69,27 @@ def test_a_side_that_has_to_be_even_is_told_alone() -> None:
     found = bridge.convert(net, inputs={"data": (1, 3, 8, 12)}, dynamic=OPEN)
     said = (*found.warnings, *found.verification.warnings)
     assert any(w.startswith("w: multiples of 2 work; other sizes, such as 13, fail") for w in said), said
+
+
+@pytest.mark.parametrize("rows", [10, 24, 40])
+def test_positions_that_are_counted_end_with_their_table(rows: int, tmp_path: Path) -> None:
+    """No length is tried that goes beyond an imported table of positions, where onnxruntime refuses the file."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> net (int64[b, n] ids) => (float[b, n, 4] y) {
+        shape = Shape (ids)
+        one = Constant <value = int64 {1}> ()
+        zero = Constant <value = int64 {0}> ()
+        length = Gather (shape, one)
+        counted = Range (zero, length, one)
+        places = Gather (positions, counted)
+        words = Gather (table, ids)
+        y = Add (words, places)
+    }""")
+    rng = np.random.default_rng(0)
+    for name, many in (("positions", rows), ("table", 30)):
+        values = rng.standard_normal((many, 4)).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
+    onnx.save(model, tmp_path / "net.onnx")
+    bridge.import_onnx(tmp_path / "net.onnx", output=tmp_path / "net")
+    found = bridge.convert(tmp_path / "net-symbol.json", output=tmp_path / "back.onnx")
+    lengths = {run["shapes"]["ids"][1] for run in found.verification.runs}
+    assert found.verification.equivalent and len(lengths) == 2 and max(lengths) <= rows
