@@ -1,5 +1,5 @@
 """Functions of onnx's own evaluator in place of its own: it rounds the error function to float32 whatever it is given, picks of 64
-elements along an axis at most, and normalizes as many channels as there are samples."""
+elements along an axis at most, normalizes as many channels as there are samples, and weighs for cubic interpolation in float32."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def wide_functions() -> list[type]:
 
     Gelu too, which is a function of ONNX in others, and whose body takes no implementations from outside."""
     from onnx.reference.op_run import OpRun
+    from onnx.reference.ops.op_resize import Resize as FoundResize
 
     class Erf(OpRun):
         op_domain = ""
@@ -50,7 +51,14 @@ def wide_functions() -> list[type]:
             sums = [squares[:, max(c - before, 0) : c + behind].sum(axis=1) for c in range(channels)]
             return ((x / (bias + float(alpha) / size * np.stack(sums, axis=1)) ** beta).astype(x.dtype),)
 
-    return [Erf, Gelu, GatherElements, LRN]
+    class Resize(FoundResize):
+        op_domain = ""
+
+        def _run(self, *inputs: Any, cubic_coeff_a: float = -0.75, **attributes: Any) -> tuple[np.ndarray]:
+            """A number of float32 would make all that is computed of it and Python's floats float32."""
+            return super()._run(*inputs, cubic_coeff_a=float(cubic_coeff_a), **attributes)
+
+    return [Erf, Gelu, GatherElements, LRN, Resize]
 
 
 def _each(function: Any, x: np.ndarray) -> np.ndarray:

@@ -94,3 +94,20 @@ def test_normalization_that_onnxruntime_rounds_much_is_equivalent(tmp_path: Path
     x[:, 2:] *= 5
     found = bridge.import_onnx(tmp_path / "net.onnx", inputs={"x": x}, output=tmp_path / "out")
     assert found.verification is not None and found.verification.equivalent
+
+
+@pytest.mark.parametrize("placed", ["align_corners", "half_pixel"])
+def test_cubic_interpolation_is_of_the_dtype_of_what_it_is_given(placed: str) -> None:
+    attributes = f'mode = "cubic", coordinate_transformation_mode = "{placed}", cubic_coeff_a = -0.75'
+    head = '<ir_version: 9, opset_import: ["": 17]> net (double[1,1,1,12] x, int64[4] sizes) => (double[1,1,1,25] y)'
+    model = onnx.parser.parse_model(f"{head} {{ y = Resize <{attributes}> (x, , , sizes) }}")
+    x = np.random.default_rng(0).standard_normal((1, 1, 1, 12))
+    found = ReferenceEngine(Model("net", proto=model)).run_unchecked({"x": x, "sizes": np.array([1, 1, 1, 25])})["y"]
+    for i in range(25):
+        at = i * 11 / 24 if placed == "align_corners" else (i + 0.5) * 12 / 25 - 0.5
+        first, want = math.floor(at), 0.0
+        for k in range(first - 1, first + 3):
+            d = abs(at - k)
+            near, far = (1.25 * d - 2.25) * d * d + 1, ((-0.75 * d + 3.75) * d - 6) * d + 3
+            want += x[0, 0, 0, min(max(k, 0), 11)] * (near if d <= 1 else far)
+        assert found[0, 0, 0, i] == pytest.approx(want, rel=1e-12, abs=1e-12)
