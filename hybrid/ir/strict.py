@@ -16,6 +16,7 @@ import numpy as np
 from ..core.error import OpError
 from ..core.shapes import UNKNOWN, is_known
 from ..ops.casting import Cast
+from ..ops.creation import ArangeLike
 from .graph import Graph, Node
 from .infer import Inference
 
@@ -77,7 +78,7 @@ def refuse_counted(inference: Inference) -> None:
         while not places.node.is_variable and _keeps_numbers(places.node):
             places = places.node.inputs[0]
         made: Any = places.node.op
-        if made is None or made.name != "_contrib_arange_like" or (made.start, made.step, made.repeat) != (0, 1, 1):
+        if not places.node.means(ArangeLike) or (made.start, made.step, made.repeat) != (0, 1, 1):
             continue
         shape, rows = inference.spec(places).shape, inference.spec(table).shape
         axis = int(getattr(node.op, "axis", 0))

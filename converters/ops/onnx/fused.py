@@ -83,7 +83,7 @@ def _ending(activation, parameters, read, made):
     if not activation:
         return "Identity", [read], [made], {}
     if activation not in ACTIVATIONS:
-        raise Unsupported(f"got activation={activation}, wanted one of {', '.join((*ACTIVATIONS, 'Clip'))}")
+        raise Unsupported(f"got activation={activation}, wanted one of {', '.join(ACTIVATIONS)}")
     return activation, [read], [made], dict(zip(ACTIVATIONS[activation], parameters))
 
 
