@@ -20,7 +20,7 @@ from hybrid.passes.strip_labels import label_names
 
 from .cut import nodes_inside
 from .domains import Taken, numbers_taken
-from .draws import EXPECTED, KINDS, Kind, Seen, Way, draw
+from .draws import EXPECTED, FREE, KINDS, Kind, Seen, Way, draw, is_free
 from .engines import Engine, NativeEngine, OnnxEngine
 from .half import HalfEngine
 from .models import BadInput, Model, hold_dtypes
@@ -177,6 +177,11 @@ class Cases:
         self.drawn = {n: s for n, s in self.wanted.items() if n not in self.arrays}
         self.known = self._numbers_taken() if self.drawn else {}
 
+    def _free(self) -> list[str]:
+        """Inputs for which whole numbers are drawn of which nothing is known."""
+        skip = {*self.asked, *(self.like or {})}
+        return [n for n, s in self.drawn.items() if n not in skip and is_free(s.dtype, self.known.get(n, Taken()))]
+
     def _canonical(self, given: Mapping[str, T] | None) -> dict[str, T]:
         """Values given for inputs, by the left side's names."""
         return {self.first.get(n, n): v for n, v in (given or {}).items() if n not in self.labels}
@@ -299,7 +304,9 @@ class Cases:
         origins = {n: f"{DRAWN}, seed {seed}: {how}" for n, how in told.items()}
         origins |= {n: f"from {self.sources[n]}" if n in self.sources else "given" for n in self.arrays}
         both = {m: feeds[n] for n, m in self.second.items() if n in feeds}
-        milder = way.milder
+        milder, free = way.milder, self._free()
+        if free and way.kind == "expected" and way.mild + 1 < len(FREE):
+            milder = way._replace(mild=way.mild + 1)
         return Case(
             {**feeds, **both},
             None if not drawn else seed,
@@ -308,6 +315,7 @@ class Cases:
             kind=way.kind if drawn else "given",
             rows={n: (0, t.rows) for n, t in self.known.items() if t.rows and n in drawn},
             made_up=way.kind != "expected",
+            limited=(", ".join(free), FREE[way.mild]) if free and way.kind == "expected" and way.mild else None,
             milder=None if milder is None else functools.partial(self.case, seed, milder),
         )
 

@@ -32,6 +32,16 @@ def parse_kinds(texts: Sequence[str] | None) -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if kind in named) or KINDS
 
 
+FREE = (4, 1, 0)
+"""The largest whole number that is drawn where nothing is known of them: at first, and where an engine refuses that, as what picks
+something that is not there."""
+
+
+def is_free(dtype: np.dtype | None, known: Taken) -> bool:
+    """True for an input of whole numbers of which nothing is known."""
+    return dtype is not None and dtype.kind in "iu" and known.domain is None and known.expected is None
+
+
 class Seen(NamedTuple):
     """Rows of a table that draws look at."""
 
@@ -197,8 +207,12 @@ class _Draw(Numbers):
 
     def _integers(self) -> tuple[np.ndarray, str]:
         limits, small = np.iinfo(self.dtype), self.dtype.itemsize == 1
-        low, high = 0, 4
-        if small and (self.way.kind != "expected" or self.dtype == np.uint8):  # bytes that pick nothing are of pictures
+        low, high = 0, FREE[0]
+        if self.way.kind == "expected" and self.way.mild:
+            high = FREE[self.way.mild]
+        elif small and (
+            self.way.kind != "expected" or self.dtype == np.uint8
+        ):  # bytes that pick nothing are of pictures
             low, high = int(limits.min), int(limits.max)
         elif self.way.kind != "expected" and self.shape != ():  # a single one is a count: of loops, of what is kept
             high = 4 * WIDER[min(self.way.mild, 1)]

@@ -26,6 +26,7 @@ from hybrid.core.op import Spec
 from hybrid.ir import json as symbol_json
 from hybrid.ir.graph import Graph
 
+from .answers import first_that_runs
 from .batches import Batches, at_sizes
 from .cases import Cases, further_cases, refuse_drawing, samplers
 from .compare import Tolerance, as_tolerance
@@ -48,6 +49,8 @@ from .upgrading import OLDEST, CannotUpgrade, upgraded
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
 """Sizes to verify axes at whose size the model leaves open: (the first axis, the others), tried in this order."""
+MISDECLARED = "Shape mismatch attempting to re-use buffer"
+"""Words of onnxruntime for a tensor whose declared shape is not the one that it has."""
 LONG = ((1, 4096), (1, 16000))
 """Such sizes for inputs of which no more than one axis behind the first is open: sounds, of which frames are cut."""
 
@@ -393,6 +396,9 @@ class _Check:
                 label = f"{OnnxEngine.label} with unsigned weights (its products with signed ones saturate on this processor)"
                 yield _Witness(OnnxEngine, exact, label, likewise=lambda m: unsigned_of(m) or m)
             yield _Witness(OnnxEngine, model, OnnxEngine.label)
+            if model.proto is not None and model.proto.graph.value_info:
+                label = f"{OnnxEngine.label} on the model without the shapes that it declares inside"
+                yield _Witness(OnnxEngine, _without_shapes(model), label, likewise=_without_shapes)
             if found.opset < OLDEST and model.proto is not None:
                 with suppress(CannotUpgrade):
                     likewise = _upgraded
@@ -444,8 +450,10 @@ class _Check:
                 for number, given in enumerate(self.also, 2):
                     further, values = as_specs(given)
                     cases.append(made({**specs, **further}, values, sources_of(given)).case(seed + number, seen=seen))
-                for each in cases:  # sizes that were made up may not go together
-                    witness.run(each.feeds)
+                for number, each in enumerate(cases):  # sizes that were made up may not go together
+                    ran, _ = first_that_runs(witness.label, each, lambda c: witness.run(c.feeds), {})
+                    if ran is not None:
+                        cases[number] = ran[0]
                 first_cases = cases[: len(sets)]
                 cases += further_cases(sets[0], seed, seen, self.draws)
                 result = check(
@@ -471,12 +479,22 @@ class _Check:
                 failures.append(error)
                 if not open_axes or isinstance(error, OutOfTime):
                     raise
-        if all(isinstance(f, EngineError) for f in failures) and self.found.repairs and witness.model is self.original:
+        model_at_fault = bool(self.found.repairs) or MISDECLARED in str(failures[0])
+        if all(isinstance(f, EngineError) for f in failures) and model_at_fault and witness.model is self.original:
             raise failures[0]  # it is the model rather than the sizes
         raise BadInput(
             f"the model leaves sizes open, and none of those that were tried go together ({failures[0]}); give them "
             "(--input NAME:D1,D2,...), give arrays (--inputs FILE.npz), or import without verification (--no-verify)"
         )
+
+
+def _without_shapes(model: Model) -> Model:
+    """The model without the shapes that it declares inside, which onnxruntime believes, and an exporter may have got wrong."""
+    assert model.proto is not None
+    proto = onnx.ModelProto()
+    proto.CopyFrom(model.proto if model.path is None else onnx.load(model.path))
+    del proto.graph.value_info[:]
+    return Model(model.name, proto=proto)
 
 
 def _upgraded(model: Model) -> Model:

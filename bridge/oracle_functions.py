@@ -1,5 +1,6 @@
-"""Functions of onnx's own evaluator in place of its own: it rounds the error function and the points of a grid to float32 whatever
-it is given, samples element by element, and picks of 64 elements along an axis at most."""
+"""Functions of onnx's own evaluator in place of its own: it rounds the error function, the points of a grid and the weights of
+cubic interpolation to float32 whatever it is given, samples element by element, picks of 64 elements along an axis at most, and
+normalizes as many channels as there are samples."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ def wide_functions() -> list[type]:
 
     Gelu too, which is a function of ONNX in others, and whose body takes no implementations from outside."""
     from onnx.reference.op_run import OpRun
+    from onnx.reference.ops.op_resize import Resize as FoundResize
 
     class Erf(OpRun):
         op_domain = ""
@@ -49,7 +51,25 @@ def wide_functions() -> list[type]:
             mode = {"bilinear": "linear", "bicubic": "cubic", None: "linear"}.get(mode, mode)
             return (_sampled(x, grid, mode, padding_mode or "zeros", bool(align_corners)),)
 
-    return [Erf, Gelu, GatherElements, GridSample]
+    class LRN(OpRun):
+        op_domain = ""
+
+        def _run(
+            self, x: np.ndarray, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int = 1
+        ) -> tuple[np.ndarray]:
+            squares, channels = x * x, x.shape[1]
+            before, behind = (size - 1) // 2, size - (size - 1) // 2
+            sums = [squares[:, max(c - before, 0) : c + behind].sum(axis=1) for c in range(channels)]
+            return ((x / (bias + float(alpha) / size * np.stack(sums, axis=1)) ** beta).astype(x.dtype),)
+
+    class Resize(FoundResize):
+        op_domain = ""
+
+        def _run(self, *inputs: Any, cubic_coeff_a: float = -0.75, **attributes: Any) -> tuple[np.ndarray]:
+            """A number of float32 would make all that is computed of it and Python's floats float32."""
+            return super()._run(*inputs, cubic_coeff_a=float(cubic_coeff_a), **attributes)
+
+    return [Erf, Gelu, GatherElements, GridSample, LRN, Resize]
 
 
 def _sampled(x: np.ndarray, grid: np.ndarray, mode: str, padding: str, aligned: bool) -> np.ndarray:

@@ -253,13 +253,23 @@ class Case:
     """True where an engine may refuse it: then it gives way to a milder one, or to none."""
     milder: Callable[[], Case | None] | None = None
     """Maker of the case that it gives way to."""
+    limited: tuple[str, int] | None = None
+    """Inputs of whole numbers of which an engine has refused larger ones, and the largest that was drawn then."""
 
     def __post_init__(self) -> None:
         self.shapes = {k: v.shape for k, v in self.feeds.items() if k not in self.names.values()}
 
     def remarks(self) -> list[str]:
-        """Words for numbers that were given and are none: what follows from NaN is NaN on both sides, whatever they do."""
+        """Words for numbers that were given and are none: what follows from NaN is NaN on both sides, whatever they do; and for
+        whole numbers that had to be small."""
         found = []
+        if self.limited is not None:
+            names, most = self.limited
+            told = f"from 0 to {most}" if most else "0"
+            found.append(
+                f"whole numbers of {names} are {told}: an engine has refused larger ones; give some that go together (--inputs "
+                "FILE.npz)"
+            )
         for name in self.shapes:
             array, origin = self.feeds[name], self.origins.get(name, "given")
             odd = not_finite(array) if self.kind == "given" or not origin.startswith(DRAWN) else {}

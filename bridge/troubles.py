@@ -407,7 +407,9 @@ TROUBLES = (
         r"no reading for",
         "1 node cannot be read:\n  f (Foo): no reading for Foo of domain my.dom at opset 1; define one in a plug-in (--plugin "
         "FILE.py) with converters.registry.imports('Foo', domain='my.dom')",
-        "The ONNX file uses an operator that gluonnx does not read: one of another domain than ONNX's own, or of a newer ONNX.",
+        "The ONNX file uses an operator that gluonnx does not read: one of another domain than ONNX's own, of a newer ONNX, or"
+        " one of the framework's own, which its exporter did not know and left as it was (tf2onnx: Log1p). onnxruntime does not"
+        " open such a file either.",
         (
             "Define how it is read in a plug-in: `gluonnx import --plugin mine.py`, [plugins](plugins.md).",
             "Or export the model without it; exporters have options for operators of their own.",

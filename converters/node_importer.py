@@ -584,9 +584,10 @@ class Importer:
                 return self.expand(standard, inputs)
             reason = NOT_IMPORTED.get((self.domain, name))
             where = f" of domain {self.domain}" if self.domain else ""
+            foreign = "" if self.domain else _unheard(name, opset)
             own = f", domain={self.domain!r}" if self.domain else ""
             hint = f"define one in a plug-in (--plugin FILE.py) with converters.registry.imports({name!r}{own})"
-            raise NoReading(reason or f"no reading for {name}{where} at opset {opset}; {hint}")
+            raise NoReading(reason or f"no reading for {name}{where} at opset {opset}{foreign}; {hint}")
         while inputs and inputs[-1] is None:
             inputs.pop()
         unknown = [a for a in attributes if a not in reading.attributes]
@@ -656,6 +657,14 @@ class Importer:
 def _fits(number: int, dtype: np.dtype | None) -> bool:
     """True when a dtype, if it is one of whole numbers, has that number."""
     return dtype is None or dtype.kind not in "iu" or np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
+
+
+def _unheard(name: str, opset: int) -> str:
+    """Words for an operator that ONNX lacks at an opset."""
+    if not onnx.defs.has(name):
+        return ", an operator that ONNX has never had"
+    versions = [s.since_version for s in onnx.defs.get_all_schemas_with_history() if not s.domain and s.name == name]
+    return f", which ONNX has had since opset {min(versions)}" if min(versions) > opset else ""
 
 
 def _type_of(value: ImportedValue | None) -> onnx.TypeProto:

@@ -239,7 +239,9 @@ def import_instance_normalization(g, x, scale, b, *, epsilon=EPSILON):
     return g.passthrough(x, scale, b, epsilon=epsilon)
 
 
-@imports("LayerNormalization", since=17)
+@imports(
+    "LayerNormalization"
+)  # before 17 it is onnxruntime's, whose optimiser writes it into the standard's own domain
 def import_layer_normalization(g, x, scale, b=None, *, axis=-1, epsilon=EPSILON, stash_type=1):
     rank = None if x.shape is None else len(x.shape)
     last = axis == -1 or axis + 1 == rank

@@ -7,14 +7,18 @@ positions beyond one round are an error. MXNet passes over that, we do not.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.error import OpError, at_node
+from ..core.shapes import UNKNOWN, is_known
 from ..ops.casting import Cast
+from ..ops.creation import ArangeLike
 from .graph import Graph, Node
+from .infer import Inference
 
 POSITIONS = "__positions__"
 """The attribute of such a node."""
@@ -68,6 +72,27 @@ def picks(graph: Graph) -> Iterator[Picks]:
         if places.node.is_variable and table.node.is_variable:
             axis = int(getattr(node.op, "axis", 0))
             yield Picks(node.name, node.op.name, places.node.name, table.node.name, axis)
+
+
+def refuse_counted(inference: Inference) -> None:
+    """Raise OpError where numbers that are counted up from 0, as many as there are places along an axis, go beyond the rows of what
+    they pick from: a table of positions ends somewhere."""
+    for node in inference.graph.nodes:
+        if node.op is None or not is_strict(node):
+            continue
+        table, places = node.inputs
+        while not places.node.is_variable and _keeps_numbers(places.node):
+            places = places.node.inputs[0]
+        made: Any = places.node.op
+        if not places.node.means(ArangeLike) or (made.start, made.step, made.repeat) != (0, 1, 1):
+            continue
+        shape, rows = inference.spec(places).shape, inference.spec(table).shape
+        axis = int(getattr(node.op, "axis", 0))
+        if shape is not None and rows is not None and is_known(shape) and rows[axis] is not UNKNOWN:
+            count = math.prod(shape)
+            if count > rows[axis]:
+                reason = f"got positions 0 to {count - 1}, wanted no more than {rows[axis] - 1}: {table.node.name} has {rows[axis]} rows"
+                raise at_node(OpError, node.name, node.op.name, reason)
 
 
 def _keeps_numbers(node: Node) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
+import onnx.parser
 import pytest
 from onnx import helper, numpy_helper
 
@@ -351,3 +351,28 @@ def test_the_kinds_that_are_asked_for(files: Path) -> None:
         NETS["one"][0], files / "one.onnx", params=FC, inputs=given, also=[{"x": np.zeros((5, 4), "f")}]
     )
     assert [(r["kind"], r["shapes"]["x"]) for r in result.runs] == [("given", (1, 4)), ("given", (5, 4))]
+
+
+def test_whole_numbers_of_which_nothing_is_known_are_small_where_larger_ones_are_refused(tmp_path: Path) -> None:
+    """A loop picks the sample that they name: of two there is no third one. Import draws others, convert too, and both say so."""
+    text = """<ir_version: 8, opset_import: ["": 17]> net (float[b, 3] x, int64[2] i) => (float[2, 3] y) {
+        rounds = Constant <value = int64 {2}> ()
+        true = Constant <value = bool {1}> ()
+        y = Loop (rounds, true) <body = each (int64 k, bool on) => (bool next, float[3] row) {
+            next = Identity (on)
+            zero = Constant <value = int64[1] {0}> ()
+            start = Gather (i, k)
+            from = Unsqueeze (start, zero)
+            one = Constant <value = int64[1] {1}> ()
+            to = Add (from, one)
+            part = Slice (x, from, to, zero)
+            row = Squeeze (part, zero)
+        }>
+    }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "net.onnx")
+    found = bridge.import_onnx(tmp_path / "net.onnx", output=tmp_path / "net")
+    said = "whole numbers of i are from 0 to 1: an engine has refused larger ones; give some that go together (--inputs FILE.npz)"
+    assert found.verification is not None and found.verification.equivalent and said in found.verification.warnings
+    feeds = {"x": (2, 3), "i": (2,)}
+    back = bridge.convert(tmp_path / "net-symbol.json", output=tmp_path / "back.onnx", inputs=feeds)
+    assert back.verification is not None and back.verification.equivalent and said in back.verification.warnings

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 import bridge
 from bridge import resizing
 from bridge.cli import app
+from bridge.engines import EngineError, OnnxEngine
+from bridge.importing import MISDECLARED
 from bridge.resizing import grown, resized
 
 RNG = np.random.default_rng(3)
@@ -189,3 +191,27 @@ def test_the_model_is_left_as_it_is(cnn: Path) -> None:
     assert model.SerializeToString() == kept
     assert found.proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
     onnx.checker.check_model(found.proto, full_check=True)
+
+
+@pytest.mark.parametrize("open_axis", [True, False])
+def test_wrong_shapes_that_a_file_declares_inside_are_passed_over(
+    open_axis: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """onnxruntime believes them, and may put a tensor into memory of another size: paddle2onnx writes such boxes."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> net (float[n, 2] x) => (float[n, 2] y)
+        <float[n, 3] part> { part = Exp (x) y = Neg (part) }""")
+    if not open_axis:
+        for info in (*model.graph.input, *model.graph.output):
+            info.type.tensor_type.shape.dim[0].dim_value = 3
+    onnx.save(model, tmp_path / "net.onnx")
+    run = OnnxEngine.run
+
+    def believing(self: OnnxEngine, feeds: Any) -> Any:
+        if self.proto.graph.value_info:
+            raise EngineError(f"onnxruntime failed: {MISDECLARED}. {{2,2}} != {{2,3}}")
+        return run(self, feeds)
+
+    monkeypatch.setattr(OnnxEngine, "run", believing)
+    found = bridge.import_onnx(tmp_path / "net.onnx", output=tmp_path / "net")
+    assert found.verification is not None and found.verification.equivalent
+    assert any("without the shapes that it declares inside" in w for w in found.verification.warnings)

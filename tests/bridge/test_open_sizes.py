@@ -118,3 +118,27 @@ def test_a_size_of_1_that_a_run_refuses_gives_way_to_a_longer_one(tmp_path: Path
         (tmp_path / "again.onnx").unlink()
     with pytest.raises((bridge.EngineError, mx.MXNetError)):
         bridge.convert(tmp_path / "m", inputs={"x": (1, 4)}, output=tmp_path / "again.onnx")
+
+
+@pytest.mark.parametrize("rows", [10, 24, 40])
+def test_positions_that_are_counted_end_with_their_table(rows: int, tmp_path: Path) -> None:
+    """No length is tried that goes beyond an imported table of positions, where onnxruntime refuses the file."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> net (int64[b, n] ids) => (float[b, n, 4] y) {
+        shape = Shape (ids)
+        one = Constant <value = int64 {1}> ()
+        zero = Constant <value = int64 {0}> ()
+        length = Gather (shape, one)
+        counted = Range (zero, length, one)
+        places = Gather (positions, counted)
+        words = Gather (table, ids)
+        y = Add (words, places)
+    }""")
+    rng = np.random.default_rng(0)
+    for name, many in (("positions", rows), ("table", 30)):
+        values = rng.standard_normal((many, 4)).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
+    onnx.save(model, tmp_path / "net.onnx")
+    bridge.import_onnx(tmp_path / "net.onnx", output=tmp_path / "net")
+    found = bridge.convert(tmp_path / "net-symbol.json", output=tmp_path / "back.onnx")
+    lengths = {run["shapes"]["ids"][1] for run in found.verification.runs}
+    assert found.verification.equivalent and len(lengths) == 2 and max(lengths) <= rows

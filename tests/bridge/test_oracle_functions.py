@@ -95,3 +95,46 @@ def test_a_network_that_is_all_in_the_tail_of_gelu_converts(tmp_path: Path) -> N
     data[0, :30] = np.linspace(-5.4, -4.9, 30)
     found = bridge.convert(network, {}, inputs={"data": data}, output=tmp_path / "m.onnx")
     assert found.verified
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_every_channel_is_normalized_of_any_number_of_samples(size: int) -> None:
+    """onnx's own evaluator leaves those out that come after as many as there are samples."""
+    x = np.random.default_rng(0).standard_normal((2, 5, 3, 2)) * 3
+    node = f"LRN <size = {size}, alpha = 2.0, beta = 0.5, bias = 1.5> (x)"
+    text = f'<ir_version: 9, opset_import: ["": 20]> net (double[2,5,3,2] x) => (double[2,5,3,2] y) {{ y = {node} }}'
+    want = np.empty_like(x)
+    for c in range(5):
+        near = [k for k in range(c - (size - 1) // 2, c + math.ceil((size - 1) / 2) + 1) if 0 <= k < 5]
+        want[:, c] = x[:, c] / np.sqrt(1.5 + 2 / size * sum(x[:, k] ** 2 for k in near))
+    found = ReferenceEngine(Model("net", proto=onnx.parser.parse_model(text))).run_unchecked({"x": x})["y"]
+    np.testing.assert_allclose(found, want, 1e-12)
+
+
+def test_normalization_that_onnxruntime_rounds_much_is_equivalent(tmp_path: Path) -> None:
+    """It adds a square to a running sum and takes another one away, which leaves few digits behind a large one."""
+    head = '<ir_version: 9, opset_import: ["": 17]> net (float[2,4,9,7] x) => (float[2,4,9,7] y)'
+    text = f"{head} {{ y = LRN <size = 3, alpha = 3.0, beta = 0.5, bias = 1.0> (x) }}"
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "net.onnx")
+    x = np.random.default_rng(0).standard_normal((2, 4, 9, 7)).astype(np.float32)
+    x[:, 0] *= 60
+    x[:, 2:] *= 5
+    found = bridge.import_onnx(tmp_path / "net.onnx", inputs={"x": x}, output=tmp_path / "out")
+    assert found.verification is not None and found.verification.equivalent
+
+
+@pytest.mark.parametrize("placed", ["align_corners", "half_pixel"])
+def test_cubic_interpolation_is_of_the_dtype_of_what_it_is_given(placed: str) -> None:
+    attributes = f'mode = "cubic", coordinate_transformation_mode = "{placed}", cubic_coeff_a = -0.75'
+    head = '<ir_version: 9, opset_import: ["": 17]> net (double[1,1,1,12] x, int64[4] sizes) => (double[1,1,1,25] y)'
+    model = onnx.parser.parse_model(f"{head} {{ y = Resize <{attributes}> (x, , , sizes) }}")
+    x = np.random.default_rng(0).standard_normal((1, 1, 1, 12))
+    found = ReferenceEngine(Model("net", proto=model)).run_unchecked({"x": x, "sizes": np.array([1, 1, 1, 25])})["y"]
+    for i in range(25):
+        at = i * 11 / 24 if placed == "align_corners" else (i + 0.5) * 12 / 25 - 0.5
+        first, want = math.floor(at), 0.0
+        for k in range(first - 1, first + 3):
+            d = abs(at - k)
+            near, far = (1.25 * d - 2.25) * d * d + 1, ((-0.75 * d + 3.75) * d - 6) * d + 3
+            want += x[0, 0, 0, min(max(k, 0), 11)] * (near if d <= 1 else far)
+        assert found[0, 0, 0, i] == pytest.approx(want, rel=1e-12, abs=1e-12)

@@ -180,6 +180,24 @@ def derivatives(found, feeds: dict, wanted: list[str]) -> list[np.ndarray]:
 
 # -- Loop -------------------------------------------------------------------------------------------------------------
 
+
+def test_conditions_of_one_element() -> None:
+    """PaddlePaddle's loops go on while an array of shape (1,) is true; onnxruntime wants the body's condition declared like the
+    first one, and takes what is written without a dimension."""
+    text = """main (float[2, 3] x, float[1] limit) => (float[2, 3] last) {
+        zero = Constant <value = float[1] {0.0}> ()
+        go = Less (zero, limit)
+        count, last = Loop (, go, zero, x) <body = body (int64 i, bool[1] c, float[1] n, float[2, 3] s) =>
+            (bool[1] d, float[1] m, float[2, 3] t) {
+            one = Constant <value = float {1.0}> ()
+            m = Add (n, one)
+            t = Mul (s, m)
+            d = Less (m, limit)
+        }>
+    }"""
+    agree(text, *({"x": X, "limit": np.float32([n])} for n in (0, 1, 3)))
+
+
 COUNT = """main (int64 most, bool go, float[3] x) => (float[3] last, float[T, 3] all, int64[T] steps) {
     last, all, steps = Loop (most, go, x) <body = body
         (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] row, int64 n) {

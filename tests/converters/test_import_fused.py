@@ -3,9 +3,10 @@
 import numpy as np
 import onnxruntime as ort
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import converters
+from bridge.onnx_backend import OnnxBackendRep
 from hybrid.execution.program import Program
 from tests.versions import OLD_RUNTIME
 
@@ -68,6 +69,7 @@ def test_products():
         ("HardSigmoid", [0.2, 0.4]),
         ("Tanh", None),
         ("Sigmoid", None),
+        ("Clip", [0.0, 6.0]),
     ):
         more = {} if parameters is None else {"activation_params": parameters}
         agree("FusedConv", x, w, normal(4), activation=activation, pads=[1, 1, 1, 1], **more)
@@ -171,3 +173,47 @@ def test_what_fused_operators_have_to_be_told():
     found = read("FusedMatMul", {"a": (2, 3), "b": (3, 2)}, "y", untyped="a")
     a, b = normal(2, 3), normal(3, 2)
     np.testing.assert_allclose(Program(found.graph).run({"a": a, "b": b})[0], a @ b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("opset", [13, 16])
+def test_layer_normalisation_that_onnxruntime_writes_into_older_opsets(opset: int) -> None:
+    """Its optimiser makes one of the operators that mean the same before opset 17, in the standard's own domain."""
+    agree("LayerNormalization", normal(2, 3, 4), normal(4), normal(4), opset=opset, domain="", epsilon=1e-3)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_quantised_convolution_and_pooling_of_either_layout(last: int) -> None:
+    rng = np.random.default_rng(0)
+    shape = (2, 6, 5, 3) if last else (2, 3, 6, 5)
+    x = rng.integers(0, 256, shape).astype(np.uint8)
+    stored = {
+        "w": rng.integers(-127, 128, (4, 3, 3, 3)).astype(np.int8),
+        "b": rng.integers(-900, 900, 4).astype(np.int32),
+    }
+    stored |= {"xs": np.float32(0.05), "ws": np.float32(0.02), "ys": np.float32(0.3)}
+    stored |= {"xz": np.uint8(120), "wz": np.int8(0), "yz": np.uint8(110)}
+    reads = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"]
+    nodes = [helper.make_node("QLinearConv", reads, ["made"], domain=MS, channels_last=last, pads=[1, 1, 1, 1])]
+    name, domain = ("NhwcMaxPool", MS) if last else ("MaxPool", "")
+    nodes.append(helper.make_node(name, ["made"], ["y"], domain=domain, kernel_shape=[2, 2], strides=[2, 1]))
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, ["n", *shape[1:]])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, None)],
+        [numpy_helper.from_array(np.asarray(a), n) for n, a in stored.items()],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MS, 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    want = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+    got = OnnxBackendRep(converters.import_model(model)).run({"x": x})[0]
+    assert got.dtype == want.dtype and np.abs(got.astype(int) - want.astype(int)).max() <= 1  # where a half is rounded
+
+
+def test_blocks_of_channels_are_refused_with_advice() -> None:
+    node = helper.make_node("ReorderInput", ["x"], ["y"], domain="com.microsoft.nchwc")
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 8, 4, 4]) for n in "xy"]
+    graph = helper.make_graph([node], "graph", infos[:1], infos[1:])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft.nchwc", 1)]
+    with pytest.raises(converters.UnsupportedModel, match="give the model before them, or one that level extended has"):
+        converters.import_model(helper.make_model(graph, opset_imports=opsets, ir_version=9))

@@ -14,9 +14,10 @@ from onnx import helper, numpy_helper
 import converters
 from converters.importer import Imported, import_model
 from hybrid import autograd, gluon, nd
+from hybrid.core.op import Spec
 from tests.versions import needs_opset, old_runtime
 
-from .agreement import agree
+from .agreement import agree, by_onnxruntime, same
 
 FREE = ["n", "c", "h", "w", "d"]
 
@@ -160,6 +161,23 @@ def test_resize_to_sizes_and_by_scales_that_are_fed(mode: str) -> None:
     scales = layer("Resize", np.zeros(0, np.float32), ("scales", 1, [4]), opset=11, mode=mode)
     runs = [{**x, "scales": np.array([1, 1, s, 1.3], np.float32)} for x, s in zip(IMAGES, (0.4, 2.6))]
     agree(scales, *runs, rtol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [11, 13, 19])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_scales_whose_sizes_are_a_matter_of_rounding_are_written_as_sizes(mode: str, opset: int) -> None:
+    """9 times 13 / 9 is 13 in float32, as engines multiply, and less than that exactly, as onnx infers shapes: TensorFlow's
+    exporter writes such scales, and what is written of them is no valid model."""
+    roi, scales = np.zeros(0, np.float32), np.array([1, 1, 13 / 9, 20 / 7], np.float32)
+    model = layer("Resize", roi, scales, opset=opset, mode=mode)
+    for axis, size in ((2, 9), (3, 7)):
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_value = size
+    x = {"x": uniform(3, 2, 2, 9, 7)}
+    found = agree(model, x, rtol=1e-5, again=None)
+    written = converters.to_onnx(found.graph, found.params, {"x": Spec(("n", 2, 9, 7))}, opset)
+    onnx.shape_inference.infer_shapes(written, check_type=True, strict_mode=True)
+    assert [len(n.input) for n in written.graph.node if n.op_type == "Resize"] == [4]
+    same(by_onnxruntime(written, x), by_onnxruntime(model, x), rtol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])

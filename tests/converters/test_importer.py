@@ -512,7 +512,13 @@ def refusals() -> list[tuple[int, str, str]]:
         (
             17,
             f"{one} {{ y = Unheard (x) }}",
-            "no reading for Unheard at opset 17; define one in a plug-in (--plugin FILE.py) with converters.registry.imports('Unh",
+            "no reading for Unheard at opset 17, an operator that ONNX has never had; define one in a plug-in (--plugin FILE.py)"
+            " with converters.registry.imports('Unh",
+        ),
+        (
+            17,
+            f"{one} {{ y = BitwiseAnd (x, x) }}",
+            "no reading for BitwiseAnd at opset 17, which ONNX has had since opset 18; ",
         ),
         (17, f"{one} {{ y = local.Unheard (x) }}", "no reading for Unheard of domain local at opset 1; "),
         (17, f"{one} {{ y = Relu (x, x) }}", "got 2 inputs, wanted 1 to 1"),

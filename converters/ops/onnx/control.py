@@ -381,11 +381,18 @@ def export_onnx_loop(b, op, *inputs, subgraphs):
     most, condition, states, captured = op.split(inputs)
 
     def step(inner, *given):
-        return body(inner, op.arrange(given, captured))
+        goes_on, *made = body(inner, op.arrange(given, captured))
+        return [_scalar(inner, goes_on), *made]
 
+    most, condition = (None if v is None else _scalar(b, v) for v in (most, condition))
     specs = b.results[: op.num_states]
     graph = b.body(step, Spec((), INT64), Spec((), BOOL), *specs)
     return _set_dtypes(b, b.Loop(most, condition, *states, body=graph, outputs=op.num_outputs))
+
+
+def _scalar(b, value):
+    """A single number without a dimension, as which a loop may have one of shape (1,); onnxruntime wants the body's alike then."""
+    return value if value.shape == () else b.reshape(value, [])
 
 
 @exports("_onnx_Scan")

@@ -4,7 +4,7 @@ for."""
 from onnx import helper
 
 from ...error import Unsupported
-from ...registry import MS, imports
+from ...registry import MS, imports, not_imported
 
 OPSET = 23
 """The standard's opset that the nodes below are of."""
@@ -93,7 +93,64 @@ def import_fused_conv(g, x, w, b=None, z=None, *, activation="", activation_para
     nodes = [("Conv", ["X", "W", "" if b is None else "B"], ["product"], attributes)]
     if z is not None:
         nodes.append(("Add", ["product", "Z"], ["sum"], {}))
+    if activation == "Clip":
+        if x.dtype is None or len(activation_params) != 2:
+            raise Unsupported(f"the dtype of X is not known, or got activation_params={activation_params}, wanted two")
+        inputs |= {name: g.const(value, x.dtype) for name, value in zip(("low", "high"), activation_params)}
+        return spelt(g, inputs, ["Y"], *nodes, ("Clip", [nodes[-1][2][0], "low", "high"], ["Y"], {}))
     return spelt(g, inputs, ["Y"], *nodes, _ending(activation, activation_params, nodes[-1][2][0], "Y"))
+
+
+def _channels_first(g, x, name, inputs, attributes):
+    """A node on an array whose channels come last, and what it makes so too. inputs: those behind x, by their names."""
+    if x.shape is None:
+        raise Unsupported("the rank of the first input is not known")
+    rank = len(x.shape)
+    there, back = [0, rank - 1, *range(1, rank - 1)], [0, *range(2, rank), 1]
+    reads = ["turned", *(n if v is not None else "" for n, v in inputs.items())]
+    return spelt(
+        g,
+        {"X": x, **inputs},
+        ["Y"],
+        ("Transpose", ["X"], ["turned"], {"perm": there}),
+        (name, reads, ["made"], attributes),
+        ("Transpose", ["made"], ["Y"], {"perm": back}),
+    )
+
+
+@imports("QLinearConv", domain=MS)
+def import_qlinear_conv_of_any_layout(
+    g, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None, *, channels_last=0, **attributes
+):
+    """The standard's, which may have its channels last; the weights have not."""
+    scales = {"x_scale": x_scale, "x_zero": x_zero, "w": w, "w_scale": w_scale, "w_zero": w_zero}
+    inputs = {**scales, "y_scale": y_scale, "y_zero": y_zero, "B": b}
+    if channels_last:
+        return _channels_first(g, x, "QLinearConv", inputs, attributes)
+    reads = ["X", *(n if v is not None else "" for n, v in inputs.items())]
+    return spelt(g, {"X": x, **inputs}, ["Y"], ("QLinearConv", reads, ["Y"], attributes))
+
+
+@imports("NhwcMaxPool", domain=MS)
+def import_nhwc_max_pool(g, x, **attributes):
+    return _channels_first(g, x, "MaxPool", {}, attributes)
+
+
+not_imported(
+    "an operator of onnxruntime for blocks of channels as one processor has them, which its optimizations of level all write: "
+    "give the model before them, or one that level extended has written",
+    *(
+        "Conv",
+        "MaxPool",
+        "AveragePool",
+        "GlobalMaxPool",
+        "GlobalAveragePool",
+        "ReorderInput",
+        "ReorderOutput",
+        "Upsample",
+    ),
+    domain="com.microsoft.nchwc",
+)
 
 
 @imports("FusedGemm", domain=MS)

@@ -13,4 +13,9 @@ passthrough(
     "QLinearSoftmax",
     domain=MS,
 )
+not_imported(
+    "no reading for it, which quantizes the state anew in every step; leave LSTM out when quantizing (op_types_to_quantize)",
+    "DynamicQuantizeLSTM",
+    domain=MS,
+)
 not_imported("onnxruntime has no implementation of it that says what it means", "QLinearReduceMean", domain=MS)

@@ -74,7 +74,8 @@ class Resize(Standard):
     def domain(self, name, shapes):
         return None if name == "X" else Domain(1, 3, integer=name == "sizes")
 
-    def _axes(self, rank):
+    def along(self, rank):
+        """The axes that scales and sizes are of."""
         return range(rank) if self.axes is None else [axis_of(self, a, rank) for a in self.axes]
 
     @property
@@ -84,7 +85,7 @@ class Resize(Standard):
 
     def goals(self, shape, scales, sizes) -> dict[int, tuple]:
         """By axis (new size, scale), from the values of the inputs."""
-        axes = list(self._axes(len(shape)))
+        axes = list(self.along(len(shape)))
         if sizes is not None and sizes.size:
             new = ints(sizes)
             self._want(len(new) == len(axes), "sizes", sizes, len(axes))
@@ -113,7 +114,7 @@ class Resize(Standard):
             raise self.error(f"got {name} {values.tolist()}, wanted {count} numbers, one for each axis")
 
     def shape(self, x, roi, scales, sizes, *, values):
-        count = len(self._axes(len(x)))
+        count = len(self.along(len(x)))
         for name, shape, wanted in (("roi", roi, 2 * count), ("scales", scales, count), ("sizes", sizes, count)):
             empty = () if name == "roi" and self.cropped else (0,)
             if shape is not None and (
@@ -121,14 +122,14 @@ class Resize(Standard):
             ):
                 raise self.error(f"got {name} of shape {show(shape)}, wanted ({wanted},) for {count} axes")
         if any(v is None for v, s in zip(values[2:], (scales, sizes)) if s is not None):
-            changed = set(self._axes(len(x)))
+            changed = set(self.along(len(x)))
             return tuple(UNKNOWN if a in changed else d for a, d in enumerate(x))
         scales, sizes = values[2:]
         if not any(v is not None and v.size for v in (scales, sizes)):
             raise self.error("got neither scales nor sizes, wanted one of them")
         out = list(x)
-        together = self.keep_aspect_ratio_policy != "stretch" and any(x[a] is UNKNOWN for a in self._axes(len(x)))
-        for i, axis in enumerate(self._axes(len(x))):
+        together = self.keep_aspect_ratio_policy != "stretch" and any(x[a] is UNKNOWN for a in self.along(len(x)))
+        for i, axis in enumerate(self.along(len(x))):
             if together:
                 out[axis] = UNKNOWN
             elif x[axis] is not UNKNOWN:
