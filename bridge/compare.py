@@ -182,7 +182,7 @@ class Difference:
         """Reason why agreement here says little; empty when it says something."""
         if not self.size:
             return "is empty"
-        if self.not_finite == self.size:
+        if self.broken:
             return "is NaN or infinite everywhere"
         if self.saturated:
             return "is 0 or 1 everywhere, which hides differences of the scores"
@@ -193,6 +193,11 @@ class Difference:
         if self.still:
             return STILL[self.still]
         return "is one value everywhere" if self.constant else ""
+
+    @property
+    def broken(self) -> bool:
+        """True where no element of want is a finite number, as where weights hold NaN."""
+        return self.size > 0 and self.not_finite == self.size
 
     @property
     def size(self) -> int:

@@ -312,7 +312,7 @@ def hold_against(
     verdict: Verdict = "equivalent"
     if faults or not all(d.equal for d in found):
         verdict = "not equivalent"
-    elif len(little) == len(found) and tolerance is None and not layers:
+    elif any(d.broken for d in found) or (len(little) == len(found) and tolerance is None and not layers):
         verdict = "says little"
     if verdict == "not equivalent":
         warnings += _computed_wrongly(recording, engine, cases[0])
