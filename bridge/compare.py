@@ -110,8 +110,8 @@ class Difference:
     >>> difference = gluonnx.compare("y", np.float32([1, 2]), np.float32([1, 2.5]))
     >>> difference.equal, round(difference.max_abs, 3)
     (False, 0.5)
-    >>> difference.size, difference.little, difference.as_dict()["index"]
-    (2, '', (1,))
+    >>> difference.size, difference.little, difference.broken, difference.as_dict()["index"]
+    (2, '', False, (1,))
     >>> difference.accept("float64").equal, difference.refuse("too far").reason
     (True, 'too far')
     """
@@ -197,7 +197,7 @@ class Difference:
     @property
     def broken(self) -> bool:
         """True where no element of want is a finite number, as where weights hold NaN."""
-        return self.size > 0 and self.not_finite == self.size
+        return 0 < self.size == self.not_finite
 
     @property
     def size(self) -> int:

@@ -105,7 +105,7 @@ def kept(
 
 
 def _of_others(entry: Entry, old: Recording | None, fact: str) -> dict[str, Any]:
-    """What a baseline notes of files of other models that have it too."""
+    """Notes of a baseline about files of other models that have it too."""
     noted = {} if old is None else old.facts.get(fact)
     return {f: v for f, v in noted.items() if f in entry.sharing} if isinstance(noted, Mapping) else {}
 

@@ -191,7 +191,7 @@ STATES = {"rnn_relu": 1, "rnn_tanh": 1, "gru": 1, "lstm": 2}
 
 
 class Known:
-    """What the symbol itself says of its inputs."""
+    """The shapes of a symbol, and the numbers that its inputs take."""
 
     def __init__(self, symbol, stored):
         """stored: arrays of parameters by name."""
@@ -272,7 +272,7 @@ class Known:
         return {self.nodes[n]["name"]: numbers for n, numbers in found.items() if self.nodes[n]["op"] == "null"}
 
     def _own(self, node, shapes):
-        """What a node itself takes, by the place of the input; nothing where sizes are not known."""
+        """Numbers that a node itself takes, by the place of the input; nothing where sizes are not known."""
         attributes = self.attributes(node)
         if node["op"] == "RNN" and truth(attributes.get("use_sequence_length")) and shapes[0]:
             found = {len(shapes) - 1: (1, shapes[0][0], True)}

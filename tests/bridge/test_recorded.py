@@ -380,7 +380,7 @@ def test_a_recorded_draw_that_nobody_asked_for_may_be_refused(relu6: Path, monke
 
 
 def the_script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the script for MXNet defines, with this package in MXNet's place."""
+    """The names that the script for MXNet defines, with this package in MXNet's place."""
     monkeypatch.setitem(sys.modules, "mxnet", mx)
     found: dict[str, Any] = {"__name__": "script"}
     exec(script_for_mxnet(), found)
