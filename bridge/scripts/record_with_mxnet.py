@@ -317,15 +317,17 @@ def drawn(one, numbers):
 class Case:
     """Inputs of a run, drawn where no array is given."""
 
-    def __init__(self, given, shapes, ranges, seed, known, way=EXPECTED):
-        """given: arrays by name. shapes: of inputs, which are drawn where they are not among these. known: of the symbol."""
+    def __init__(self, given, shapes, ranges, seed, known=None, way=EXPECTED):
+        """given: arrays by name. shapes: of inputs, which are drawn where they are not among these. known: of the symbol, where there
+        is one."""
         self.given, self.shapes, self.ranges, self.seed, self.way = given, shapes, ranges, seed, way
         self.known = known
         self.feeds, self.kind, self.made_up = dict(given), "given", way.kind in MADE_UP
         sizes = dict(shapes)
         sizes.update((name, array.shape) for name, array in given.items())
-        sizes.update((name, shape) for name, shape in known.states(sizes).items() if name not in sizes)
-        takes = known.taken(sizes)
+        if known is not None:
+            sizes.update((name, shape) for name, shape in known.states(sizes).items() if name not in sizes)
+        takes = {} if known is None or set(sizes) <= set(given) else known.taken(sizes)
         for name, shape in sizes.items():
             if name not in given:
                 one, numbers = Numbers(name, shape, np.dtype(np.float32), seed, way), takes.get(name)
@@ -362,7 +364,7 @@ def read(path):
         return [(runs[number], kind) for number, kind in zip(sorted(runs), kinds)]
 
 
-def sets_of_inputs(arguments, known):
+def sets_of_inputs(arguments, known=None):
     """The cases that are recorded in any case, and those that are made up, each with the number of the one beside which it is
     looked at."""
     shapes, ranges = parse(arguments.input, int), parse(arguments.range, float)
