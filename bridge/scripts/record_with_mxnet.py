@@ -318,8 +318,7 @@ class Case:
     """Inputs of a run, drawn where no array is given."""
 
     def __init__(self, given, shapes, ranges, seed, known=None, way=EXPECTED):
-        """given: arrays by name. shapes: of inputs, which are drawn where they are not among these. known: of the symbol, where there
-        is one."""
+        """given: arrays by name. shapes: of inputs, which are drawn where they are not among these. known: of the symbol."""
         self.given, self.shapes, self.ranges, self.seed, self.way = given, shapes, ranges, seed, way
         self.known = known
         self.feeds, self.kind, self.made_up = dict(given), "given", way.kind in MADE_UP
