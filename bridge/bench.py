@@ -159,7 +159,8 @@ def bench(
     opened = open_model(model, params)
     fed = loaded(inputs, opened)
     specs, arrays = as_specs(fed)
-    hold_dtypes(opened, arrays, sources_of(fed))
+    arrays = hold_dtypes(opened, arrays, sources_of(fed))
+    specs |= {n: Spec(a.shape, a.dtype) for n, a in arrays.items()}
     count, before = threads or native.threads(), native.threads()
     with tempfile.TemporaryDirectory(prefix="gluonnx-") as folder:
         ours, theirs, specs = _models_of_both(opened, specs, batch, count, Path(folder))

@@ -165,7 +165,10 @@ class Cases:
             raise BadInput(
                 *twice, *(f"got input {n!r}, wanted some of {', '.join(self.wanted) or 'none'}" for n in unknown)
             )
+        self.whole: dict[str, str] = {}
+        """By name the dtypes that files have integers in."""
         self._hold_dtypes()
+        specs |= {n: Spec(a.shape, a.dtype) for n, a in self.arrays.items()}
         for name, spec in specs.items():
             self.wanted[name] = Spec(spec.shape, spec.dtype or self.wanted[name].dtype)
         self._choose_open_axes()
@@ -187,11 +190,17 @@ class Cases:
         return {self.first.get(n, n): v for n, v in (given or {}).items() if n not in self.labels}
 
     def _hold_dtypes(self) -> None:
-        """Raise BadInput where an array that is given is of a dtype that a side cannot be run with."""
-        for engine, theirs in ((self.left, {}), (self.right, self.second)):
+        """Raise BadInput where an array that is given is of a dtype that a side cannot be run with; whole numbers that a file has
+        as floats become integers for both where one takes these."""
+        sides = [(self.left, {}), (self.right, self.second)]
+        for engine, theirs in sorted(sides, key=lambda side: side[0].model.graph is not None):  # files say their dtypes
             if not isinstance(engine, HalfEngine):  # which rounds what it is given
                 given = {theirs.get(n, n): a for n, a in self.arrays.items()}
-                hold_dtypes(engine.model, given, {theirs.get(n, n): f for n, f in self.sources.items()})
+                held = hold_dtypes(engine.model, given, {theirs.get(n, n): f for n, f in self.sources.items()})
+                for name, array in self.arrays.items():
+                    if held[theirs.get(name, name)] is not array:
+                        self.whole[name] = array.dtype.name
+                self.arrays = {n: held[theirs.get(n, n)] for n in self.arrays}
 
     def _floats_of_another_size(self) -> dict[str, Spec]:
         """Specs of inputs of which nobody says a dtype, where a network's parameters say that it is float16, bfloat16 or float64:
@@ -303,6 +312,8 @@ class Cases:
                     feeds[name] = feeds[name].astype(dtype).astype(feeds[name].dtype)
         origins = {n: f"{DRAWN}, seed {seed}: {how}" for n, how in told.items()}
         origins |= {n: f"from {self.sources[n]}" if n in self.sources else "given" for n in self.arrays}
+        for name, dtype in self.whole.items():
+            origins[name] += f", whole numbers of {dtype} there"
         both = {m: feeds[n] for n, m in self.second.items() if n in feeds}
         milder, free = way.milder, self._free()
         if free and way.kind == "expected" and way.mild + 1 < len(FREE):

@@ -110,8 +110,8 @@ class Difference:
     >>> difference = gluonnx.compare("y", np.float32([1, 2]), np.float32([1, 2.5]))
     >>> difference.equal, round(difference.max_abs, 3)
     (False, 0.5)
-    >>> difference.size, difference.little, difference.as_dict()["index"]
-    (2, '', (1,))
+    >>> difference.size, difference.little, difference.broken, difference.as_dict()["index"]
+    (2, '', False, (1,))
     >>> difference.accept("float64").equal, difference.refuse("too far").reason
     (True, 'too far')
     """
@@ -182,7 +182,7 @@ class Difference:
         """Reason why agreement here says little; empty when it says something."""
         if not self.size:
             return "is empty"
-        if self.not_finite == self.size:
+        if self.broken:
             return "is NaN or infinite everywhere"
         if self.saturated:
             return "is 0 or 1 everywhere, which hides differences of the scores"
@@ -193,6 +193,11 @@ class Difference:
         if self.still:
             return STILL[self.still]
         return "is one value everywhere" if self.constant else ""
+
+    @property
+    def broken(self) -> bool:
+        """True where no element of want is a finite number, as where weights hold NaN."""
+        return 0 < self.size == self.not_finite
 
     @property
     def size(self) -> int:

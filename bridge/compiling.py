@@ -120,7 +120,8 @@ def compile(
     given = loaded(inputs, opened)
     specs, arrays = as_specs(given)
     opened = opened.inferring(specs)
-    hold_dtypes(opened, arrays, sources_of(given))
+    arrays = hold_dtypes(opened, arrays, sources_of(given))
+    specs |= {n: Spec(a.shape, a.dtype) for n, a in arrays.items()}
     native = NativeEngine(opened.native, {**specs, **arrays})
     labels = _labels(native)
     declared = specs_of_onnx(opened.proto) if opened.proto is not None else _said(opened, specs, native.inputs)
@@ -268,7 +269,7 @@ class CompiledModel:
         if unknown := [n for n in feeds if n not in engine.inputs]:
             takes = ", ".join(sorted(engine.inputs))
             raise BadInput(*(f"unknown input {n}: the model takes {takes}" for n in unknown))
-        hold_dtypes(self.model if self.model.is_onnx else engine.model, feeds, sources_of(inputs))
+        feeds = hold_dtypes(self.model if self.model.is_onnx else engine.model, feeds, sources_of(inputs))
         return engine.run(feeds)
 
     def _outside(self, feeds: Mapping[str, np.ndarray]) -> bool:

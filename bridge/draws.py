@@ -143,7 +143,7 @@ class _Draw(Numbers):
         low, high = int(domain.low), int(domain.high)
         if self.way.kind == "edges":
             return self._ends(low, high, accepted)
-        values = self.rng.integers(low, high + 1, self.shape)
+        values, how = self.whole(low, high)
         if rows and seen is not None:
             mask = enlarged(seen[self.name].rows if self.name in seen else None, rows)
             seen[self.name] = Seen(mask)
@@ -156,7 +156,7 @@ class _Draw(Numbers):
         values = np.where(values.astype(self.dtype).astype(np.float64) > high, low, values)
         if rows and seen is not None:
             seen[self.name].rows[values.astype(self.dtype).astype(np.int64).reshape(-1)] = True
-        return values, f"whole numbers from {low} to {high}"
+        return values, how
 
     def _ends(self, low: int, high: int, accepted: Domain) -> tuple[np.ndarray, str]:
         """The least and the greatest in turns, and what is defined beyond them."""
@@ -167,9 +167,7 @@ class _Draw(Numbers):
         if self.way.mild < 2:
             beyond = (-1, high + 1, least, most, low - 1, -high - 1)
             ends += [n for n in dict.fromkeys(beyond) if least <= n <= most and not low <= n <= high]
-        count = int(np.prod(self.shape))
-        values = np.resize(ends, count).reshape(self.shape)  # so that few places have the ends of the domain at least
-        return values, f"of {', '.join(map(str, sorted(ends)))}"
+        return self.in_turns(ends)
 
     # -- numbers that are expected, and others ----------------------------------------------------------------------
 

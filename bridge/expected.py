@@ -29,7 +29,7 @@ from .engines import Arrays, Engine, NativeEngine, OnnxEngine, called
 from .faces.notebook import listener
 from .inputs import Feeds, Inputs, as_specs, sources_of
 from .layers import without_rounding
-from .models import BadInput, Model, names_to_fill
+from .models import BadInput, Model, as_whole, hold_dtypes, names_to_fill
 from .movement import ranked_otherwise, with_movement
 from .recorded import RecordedRun, Recording, feeds_of, hashes
 from .result import RECORDED, Case, Divergence, Layer, Progress, Verdict, VerifyResult
@@ -230,7 +230,18 @@ def _case(recording: Recording, inputs: Arrays, engine: Engine, names: dict[str,
         if dtype is not None and dtype != array.dtype and is_float(dtype) and is_float(array.dtype):
             origins[own] += f", cast from {array.dtype.name}"
             array = array.astype(dtype)
+        elif dtype is not None and dtype.kind in "iu" and is_float(array.dtype):  # as MXNet has positions
+            whole, why = as_whole(array, dtype)
+            if whole is None:
+                raise BadInput(f"{recording.label}: {name} is {array.dtype}, the model takes {dtype}, and {why}")
+            origins[own] += f", whole numbers of {array.dtype.name} there"
+            array = whole
         feeds[own] = array
+    if isinstance(engine, NativeEngine):  # whose symbol may say dtypes, as one that was imported does
+        for name, array in hold_dtypes(engine.model, feeds, feeds.sources).items():
+            if array is not feeds[name]:
+                origins[name] += f", whole numbers of {feeds[name].dtype.name} there"
+                feeds[name] = array
     return Case(feeds, origins=origins)
 
 
@@ -312,7 +323,7 @@ def hold_against(
     verdict: Verdict = "equivalent"
     if faults or not all(d.equal for d in found):
         verdict = "not equivalent"
-    elif len(little) == len(found) and tolerance is None and not layers:
+    elif any(d.broken for d in found) or (len(little) == len(found) and tolerance is None and not layers):
         verdict = "says little"
     if verdict == "not equivalent":
         warnings += _computed_wrongly(recording, engine, cases[0])

@@ -412,7 +412,7 @@ class _Trial:
 
     def _little(self, worst: Sequence[Difference]) -> list[Difference]:
         """Outputs that agree and say little by it; notes of what they are."""
-        found = [d for d in worst if d.equal and d.little]
+        found = sorted((d for d in worst if d.equal and d.little), key=lambda d: not d.broken)
         said = self._last_informative()
         for d in found:
             before = f"; {said} before it agrees" if said else ""
@@ -441,8 +441,19 @@ class _Trial:
         return names[-1] if names else ""
 
     def _says_little(self, little: list[Difference]) -> bool:
-        """True where an output says little and nothing before it says more."""
-        return bool(little) and self.tolerance is None and not self._last_informative()
+        """True where an output says little and nothing before it says more; always where an output holds no number at all, or all
+        are constants that may come of a tensor that does."""
+        if any(d.broken for d in little):
+            return True
+        if not little or self.tolerance is not None:
+            return False
+        flat = len(little) == len(self.pairs) and all(d.constant for d in little)
+        return not self._last_informative() or (flat and any(map(self._breaks, self.inner)))
+
+    def _breaks(self, index: int) -> bool:
+        """True where a tensor inside holds no number at all in a case whose inputs do."""
+        given = (a for a in self.cases[index].feeds.values() if is_float(a.dtype))
+        return all(np.isfinite(a).all() for a in given) and any(d.broken for d in self.inner[index].compared.values())
 
     def _locate(self, failed: int, outputs: Sequence[str]) -> None:
         """Find the place where a case fails. outputs: those that differ, by the left side's names."""

@@ -725,20 +725,70 @@ def _of_dtype(name: str, got: Any, wanted: Any, source: str | None) -> str:
     return said
 
 
-def hold_dtypes(model: Model, arrays: Mapping[str, np.ndarray], sources: Mapping[str, str] | None = None) -> None:
-    """Raise BadInput for arrays of a dtype that the model cannot be run with. sources: files that they come from."""
+def hold_dtypes(
+    model: Model, arrays: Mapping[str, np.ndarray], sources: Mapping[str, str] | None = None
+) -> dict[str, np.ndarray]:
+    """The arrays as the model takes them: floats of a file that are whole numbers, as MXNet has positions, as the integers that it
+    takes. Raises BadInput for those of another dtype that it cannot be run with. sources: files that they come from."""
+    sources, arrays = sources or {}, dict(arrays)
     if model.graph is not None:
         names = {n.name for n in model.graph.variables()}
-        problems = check_dtypes(model, {n: Spec(a.shape, a.dtype) for n, a in arrays.items() if n in names}, sources)
+        specs = {n: Spec(a.shape, a.dtype) for n, a in arrays.items() if n in names}
+        problems = check_dtypes(model, specs, sources)
+        if problems and any(n in sources and is_float(s.dtype) for n, s in specs.items()):
+            usual = model.infer({n: Spec(s.shape) for n, s in specs.items()})
+            declared = {n.name: usual.spec(Entry(n)) for n in model.graph.variables() if n.name in specs}
+            whole, parts = _in_integers(arrays, declared, sources)
+            arrays |= whole
+            if whole or parts:
+                specs = {n: Spec(arrays[n].shape, arrays[n].dtype) for n in specs}
+                problems = [*parts.values()] or check_dtypes(model, specs, sources)
     else:
         declared = {} if model.proto is None else specs_of_onnx(model.proto)
+        whole, parts = _in_integers(arrays, declared, sources)
+        arrays |= whole
         problems = [
-            _of_dtype(n, a.dtype, wanted, (sources or {}).get(n))
+            parts.get(n) or _of_dtype(n, a.dtype, wanted, sources.get(n))
             for n, a in arrays.items()
             if n in declared and (wanted := declared[n].dtype) is not None and wanted != a.dtype
         ]
     if problems:
         raise BadInput(*problems)
+    return arrays
+
+
+def _in_integers(
+    arrays: Mapping[str, np.ndarray], declared: Mapping[str, Spec], sources: Mapping[str, str]
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Floats of files, of inputs that take integers, as these; and a problem for those that are no whole numbers; by name."""
+    found, problems = {}, {}
+    for name, array in arrays.items():
+        wanted = declared[name].dtype if name in declared else None
+        if name not in sources or wanted is None or wanted.kind not in "iu" or not is_float(array.dtype):
+            continue
+        whole, why = as_whole(array, wanted)
+        if whole is None:
+            problems[name] = f"{sources[name]}: {name} is {array.dtype}, the model takes {wanted}, and {why}"
+        else:
+            found[name] = whole
+    return found, problems
+
+
+def as_whole(array: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray | None, str]:
+    """Floats as integers of a dtype; None, and words for the first number that is none of these, where there is one."""
+    wide = array.astype(np.float64)
+    limits = np.iinfo(dtype)
+    with np.errstate(invalid="ignore"):  # NaN
+        fits = (wide == np.rint(wide)) & (wide >= float(limits.min)) & (wide < float(limits.max) + 1)
+    if fits.all():
+        return array.astype(dtype), ""
+    first = tuple(int(i) for i in np.argwhere(~fits)[0])
+    number, whole = wide[first], bool(wide[first] == np.rint(wide[first]))
+    place = ", ".join(map(str, first))
+    return (
+        None,
+        f"{number:g} at ({place}) is {f'beyond {dtype}' if whole and np.isfinite(number) else 'no whole number'}",
+    )
 
 
 def check_sizes(graph: Graph, inference: Inference) -> list[str]:

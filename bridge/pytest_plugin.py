@@ -130,6 +130,8 @@ class Gluonnx:
             result = judged(Rules(), lambda _limits: verify(first, second, tolerance=tolerance, **told))
         found = found_in(result, first, second, baseline, one_or_more(outputs))
         failing = [r for r in reasons if not (little and r in ("says-little", "unreached"))]
+        if found.unknown and "changed" in reasons:
+            raise AssertionError("\n".join(found.unknown))
         wrong = [f"{WORDS[r].upper()}: {words}" for r in found.found if r in failing for words in found.found[r]]
         if wrong:
             shown = [] if result.verdict == "not equivalent" and "differs" in failing else wrong

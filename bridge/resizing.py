@@ -27,7 +27,8 @@ Shape = Sequence[int | str]
 SMALL = 4096
 """Elements of tensors whose values are followed, at most."""
 _FOLDED = frozenset(
-    ("Add", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Floor", "Gather", "Identity", "Max", "Min", "Mul", "Range",
+    ("Add", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Floor", "Gather", "Identity", "Max", "Min", "Mod", "Mul",
+     "Range",
      "ReduceProd", "Reshape", "Slice", "Squeeze", "Sub", "Unsqueeze", "Where")
 )  # fmt: skip
 _RECURRENT = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}
@@ -205,6 +206,9 @@ class _Resizing:
                 for a, (o, d, w) in enumerate(zip(before[name], dims, sizes.get(name, before[name])))
             )
         self.old, self.new = _World(model, before), _World(model, after)
+        self.open = any(isinstance(d, str) for dims in declared.values() for d in dims or ())
+        """True where an axis is of any size already."""
+        self.computed = {o for n in graph.node if n.op_type != "Constant" for o in n.output}
         self.dynamic = any(isinstance(w, str) for s in sizes.values() for w in s)
         self.names = Names((*self.old.types, *(o for n in graph.node for o in n.output)))
         self.changes: list[str] = []
@@ -275,11 +279,13 @@ class _Resizing:
             return  # a shape that is computed follows by itself
         stated = [int(d) for d in shape]
         made = _given(before, stated, zeros)
-        wanted = None if made is None else grown(before, after, made)
+        wanted = None if made is None else grown(before, after, made, stated.index(-1) if -1 in stated else None)
         if made is None or (wanted is not None and _given(after, stated, zeros) == wanted):
             return
-        if wanted is None:
-            self.holding.append(f"Reshape {node.name or node.output[0]} (to {stated}, from {show(before)})")
+        if wanted is None or (self.open and len(node.input) > 1 and node.input[1] in self.computed):
+            # of which a part follows from an axis that is open, and has no number that could be written here
+            instead = f", which would be {list(wanted)}" if wanted else ""
+            self.holding.append(f"Reshape {node.name or node.output[0]} (to {stated}{instead}, from {show(before)})")
             return
         written = list(stated)
         free = [
@@ -377,13 +383,18 @@ def _given(data: Sequence[int], stated: Sequence[int], zeros: int = 0) -> tuple[
     return tuple(dims) if math.prod(dims) == total else None
 
 
-def grown(before: Sequence[int], after: Sequence[int], made: Sequence[int]) -> tuple[int, ...] | None:
+def grown(
+    before: Sequence[int], after: Sequence[int], made: Sequence[int], rest: int | None = None
+) -> tuple[int, ...] | None:
     """The shape that a reshape of ``before`` to ``made`` stands for when it gets ``after``: axes are cut into the least groups of
     as many elements on both sides, and where those of a group grew, so does its first axis. None when an axis other than the first
-    of its group grew, or the first of the result would have to be a fraction.
+    of its group grew, or the first of the result would have to be a fraction. rest: the axis that has whatever is left (-1), which
+    grows where it is the last of its group and all before it are cut out of axes that stay: channels in groups.
 
     >>> grown((1, 3, 4), (5, 3, 4), (1, 12)), grown((2, 3, 4), (6, 3, 4), (6, 4)), grown((1, 8), (3, 8), (2, 4))
     ((5, 12), (18, 4), (6, 4))
+    >>> grown((2, 24, 8, 8), (2, 24, 9, 9), (2, 6, 256), rest=2), grown((2, 24, 8, 8), (2, 24, 9, 9), (2, 6, 256))
+    ((2, 6, 324), None)
     """
     out = list(made)
     i = j = 0
@@ -404,10 +415,15 @@ def grown(before: Sequence[int], after: Sequence[int], made: Sequence[int]) -> t
         was, now = math.prod(before[first_i:i]), math.prod(after[first_i:i])
         if was == now:
             continue
-        late = any(before[a] != after[a] and math.prod(before[first_i:a]) != 1 for a in range(first_i, i))
-        if late and j - first_j > 1:
+        if first_j == j:
             return None
-        if first_j == j or (out[first_j] * now) % was:
+        axis, first = first_j, next(a for a in range(first_i, i) if before[a] != after[a])
+        leading = math.prod(before[first_i:first])
+        if leading != 1 and j - first_j > 1:
+            if rest != j - 1 or leading % math.prod(made[first_j : j - 1]):
+                return None
+            axis = j - 1
+        if (out[axis] * now) % was:
             return None
-        out[first_j] = out[first_j] * now // was
+        out[axis] = out[axis] * now // was
     return tuple(out)

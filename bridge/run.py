@@ -59,7 +59,7 @@ def run(
             labels = set(label_names(native.graph))
             takes = ", ".join(n for n in native.inputs if n not in labels)
             raise BadInput(*(f"unknown input {n}: the model takes {takes or 'none'}" for n in unknown))
-        hold_dtypes(opened, feeds, files)
+        feeds = hold_dtypes(opened, feeds, files)
         if engine != "onnxruntime":
             return native.run(feeds)
         specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
@@ -72,7 +72,7 @@ def run(
     if unknown:
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(takes)}" for n in unknown))
     if files:  # arrays of a program's own are held to dtypes and shapes at once where they are run
-        hold_dtypes(opened, feeds, files)
+        feeds = hold_dtypes(opened, feeds, files)
     return runtime.run({n: a for n, a in feeds.items() if n in runtime.inputs})
 
 

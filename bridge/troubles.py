@@ -171,6 +171,8 @@ TROUBLES = (
             "For a file that takes the bytes of images, convert with `--uint8` ([deploy](deploy.md)). `gluonnx "
             "inspect MODEL` shows the dtypes that a file takes.",
             "`--input data:1,3,224,224` without a dtype uses the model's own.",
+            "Floats in a file or a recording that are all whole numbers, as MXNet has word ids, are taken for an integer "
+            "input. Otherwise the message names the first that is not whole.",
         ),
     ),
     Trouble(
@@ -603,6 +605,8 @@ TROUBLES = (
         "An output that is constant, saturated, empty or NaN, or that hardly changes between inputs, would agree "
         "with almost any model.",
         (
+            "If an output is NaN everywhere, look at the weights: a note names those that hold NaN, as after a training "
+            "that diverged. Such an output says little whatever agrees before it.",
             "Verify with real inputs: `--inputs FILE.npz` or `--image`.",
             "Compare the scores before a constant head: `--outputs`; for `gluonnx check` `outputs = [NAME]` in "
             "`gluonnx.toml`.",

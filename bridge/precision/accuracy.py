@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,17 @@ DECIDING = frozenset(("NonMaxSuppression", "TopK", "ArgMax", "ArgMin", "Unique",
 first model the second is given too, so that what follows can be compared; what they go by is compared by itself."""
 THRESHOLDS = frozenset(("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"))
 """Operators that decide number by number: given to the second model too."""
+STEPS = frozenset(("Floor", "Ceil", "Round", "Sign"))
+"""Operators whose results jump by whole steps."""
+MOVES = frozenset(
+    ("Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Concat", "Split", "Expand", "Tile",
+     "Not", "And", "Or", "Xor", "CumSum")
+)  # fmt: skip
+"""Operators that give decisions on."""
+PICKS = {"Gather": 1, "GatherElements": 1, "GatherND": 1, "OneHot": 0, "ScatterElements": 1, "ScatterND": 1}
+"""Places of the input that says what is picked, of operators that pick: it comes first among what may decide."""
+SCALES = frozenset(("Add", "Sub", "Mul", "Div"))
+"""Operators that give decisions on beside a constant."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,9 @@ class AccuracyReport:
     """Signal to noise of the outputs with onnxruntime's fused kernels, where it was looked at."""
     notes: tuple[str, ...] = ()
     """Remarks on the examples that integers were calibrated on."""
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    """Outputs that are decisions (places, truths, whole numbers, rows that are chosen), by the operator that decides: these differ
+    by whole steps where two numbers are near each other, whatever was measured on the examples."""
 
     @property
     def worst(self) -> Accuracy | None:
@@ -203,6 +217,7 @@ def _kinds(after: Converted) -> set[str]:
     return half | reading
 
 
+_FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, *HALF_CODES)
 _CHOICES = (onnx.TensorProto.INT64, onnx.TensorProto.BOOL)
 
 
@@ -213,6 +228,41 @@ def decisions(converted: Converted) -> list[str]:
     made = (o for n in converted.model.graph.node if n.op_type in DECIDING | THRESHOLDS for o in n.output if o)
     outputs = {o.name for o in converted.model.graph.output}
     return [n for n in made if kinds.get(n) in _CHOICES and n not in outputs]
+
+
+def chosen(converted: Converted) -> dict[str, str]:
+    """Outputs that are decisions, or are picked by some, and the operator that decides."""
+    typed = tensor_types(converted).graph
+    kinds = {i.name: i.type.tensor_type.elem_type for i in (*typed.value_info, *typed.output, *typed.input)}
+    made = {o for n in converted.model.graph.node if n.op_type != "Constant" for o in n.output}
+    made |= {i.name for i in converted.model.graph.input}
+    known: dict[str, str] = {}
+    for node in converted.model.graph.node:
+        said = _decider(node, kinds, made, known)
+        known |= {
+            o: said for place, o in enumerate(node.output) if said and not (node.op_type == "TopK" and place == 0)
+        }
+    return {o.name: known[o.name] for o in converted.model.graph.output if o.name in known}
+
+
+def _decider(node: onnx.NodeProto, kinds: Mapping[str, int], made: Container[str], known: Mapping[str, str]) -> str:
+    """The operator that decides what a node gives; empty where none does. made: tensors that are no constants. known: of tensors
+    before it."""
+    operator, asked = node.op_type, list(node.input)
+    floats = any(kinds.get(n) in _FLOATS and n in made for n in asked)
+    if floats and operator in DECIDING | STEPS | THRESHOLDS and not any(n in known for n in asked):
+        return operator
+    if floats and operator == "Cast" and asked[0] not in known and kinds.get(node.output[0]) not in (None, *_FLOATS):
+        return operator
+    if operator in PICKS:
+        asked.sort(key=lambda n: n != node.input[PICKS[operator]])
+    elif operator == "Where":  # by numbers that are held against others it may be continuous, as a leaky relu is
+        asked = [*asked[1:], *(n for n in asked[:1] if known.get(n) in DECIDING)]
+    elif (
+        operator in SCALES and all(n in made for n in asked)
+    ) or operator not in MOVES | SCALES | DECIDING | STEPS | THRESHOLDS:
+        return ""
+    return next((known[n] for n in asked if n in known), "")
 
 
 def _decided(converted: Converted, given: Mapping[str, onnx.ValueInfoProto]) -> Converted:

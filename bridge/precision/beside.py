@@ -26,7 +26,7 @@ from ..provenance import read_facts
 from ..renaming import rename_inputs
 from ..result import Case, Divergence, Progress, VerifyResult
 from ..scripts.plain_draws import NORMAL
-from .accuracy import BEFORE, EXACT, Accuracy, AccuracyReport, judged, measure
+from .accuracy import BEFORE, EXACT, Accuracy, AccuracyReport, chosen, judged, measure
 from .pages import decibels
 from .survey import as_taken, engine_of
 from .wishes import Quantized
@@ -148,6 +148,7 @@ def hold_beside(
         quantized=tuple(dict.fromkeys(a.node for a in layers if a.reduced)),
         calibration={"method": "the file's own"},
         runtime={a.tensor: a.sqnr for a in fused},
+        chosen=chosen(before),
     )
     runs, worst, run_of = [], {}, {}
     measured = {a.tensor: a for a in (*report.layers, *report.outputs)}

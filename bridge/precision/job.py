@@ -41,7 +41,7 @@ from ..result import Progress, VerifyResult, identify
 from ..targets.deployed import TARGET, Outcome, facts_of
 from ..targets.writing import written_for
 from ..verify import verify
-from .accuracy import BEFORE, Accuracy, AccuracyReport, judged, measure, top
+from .accuracy import BEFORE, Accuracy, AccuracyReport, chosen, judged, measure, top
 from .choosing import Choice, choose
 from .examples import Examples, check_examples, load_examples, load_labels, notes_of_calibration, sizes_told
 from .places import check_places, run_in_places
@@ -372,6 +372,7 @@ def _report(
         data=examples.told,
         outputs=tuple(a for a in layers if a.tensor in outputs),
         layers=layers,
+        chosen=chosen(before),
         **more,
     )
 

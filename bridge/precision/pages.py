@@ -26,6 +26,13 @@ def brief(report: AccuracyReport) -> list[Block]:
             f"(cosine {worst.cosine:.6f}, "
             f"max {worst.max_abs:.2g} of {worst.scale:.3g}), on {report.data}"
         )
+    if report.chosen:
+        names = listed([f"{name} ({operator})" for name, operator in report.chosen.items()], 3)
+        one = len(report.chosen) == 1
+        lines.append(
+            f"{report.precision}: {names} {'chooses' if one else 'choose'} between numbers, and may come out otherwise on other "
+            f"inputs, by whole steps, where two of them are near each other"
+        )
     if report.labelled is not None:
         found = report.labelled
         top5 = "" if found.top5 is None else f", top-5 {found.top5[0]:.2%} -> {found.top5[1]:.2%}"

@@ -25,8 +25,8 @@ from ..result import Progress, VerifyResult
 from ..verify import verify
 from .config import NAME, Entry, Project, Rule, Rules, load_project
 from .reasons import Held, Reasons, changes, key_of, reasons_of, with_first, without_side
-from .results import CheckResult, FileResult, Status, with_reasons
-from .standing import left_out, other_inputs, stale, unknown_inputs, unreached_bounds
+from .results import UNKNOWN, CheckResult, FileResult, Status, with_reasons
+from .standing import left_out, other_inputs, stale, unknown_inputs
 from .unlisted import told as unlisted_told
 from .unlisted import unlisted
 from .updating import kept, recorded_anew
@@ -74,11 +74,8 @@ def check(
                 continue
         checked = _Check(entry, baseline, tell)
         results = checked.run()
-        if baseline is not None and not baseline.by_mxnet:
-            results, words = kept(checked, results, words, reasons)
-        elif baseline is not None and (model := checked.opened.get(entry.files[0])) is not None:
-            words += unreached_bounds(baseline, model)
         if baseline is not None:
+            results, words = kept(checked, results, words, reasons)
             updated += [f"{entry.name}: {w}" for w in words]
         files += results
     return completed(project, files, reasons, tuple(updated), time.perf_counter() - start)
@@ -212,8 +209,9 @@ class _Check:
             )  # which is why it cannot be run as it could be
             return replace(problem, detail=f"{said}{problem.detail}")
         seconds = time.perf_counter() - start
+        reasons = {**found.found, **({UNKNOWN: found.unknown} if found.unknown else {})}
         said = (self.entry.name, file, "ok", "", found.largest, found.before, result, seconds)
-        return FileResult(*said, reasons=found.found, notes=(*self.notes.get(file, ()), *found.notes))
+        return FileResult(*said, reasons=reasons, notes=(*self.notes.get(file, ()), *found.notes, *found.hashed))
 
     def _blame(self, file: str) -> str:
         """Words for which of two files that differ, and both give what was recorded, is another than it was then."""

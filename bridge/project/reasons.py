@@ -29,6 +29,7 @@ DRIFT = 100.0
 """Times that a file may be further off than it was when its baseline was written."""
 LEAST = 1e-6
 """The least that it counts as to have been off: about what float32 resolves, which another machine rounds otherwise."""
+ADD = "gluonnx check --update adds the facts"
 TOLD = ("the recorded draw of ",)
 """Beginnings of warnings that a file which is well has beside it too: it may be so because too little was looked at."""
 
@@ -45,6 +46,10 @@ class Reasons:
     """The greatest difference from what the file is held to, over its output's scale."""
     before: float | None = None
     """The same when the baseline was written; None where nobody noted it."""
+    unknown: tuple[str, ...] = ()
+    """Words where nobody can see whether the file changed: the baseline has no facts about it."""
+    hashed: tuple[str, ...] = ()
+    """Words where only its bytes can be seen to have changed: the baseline has hashes alone."""
 
     def failing(self, reasons: Sequence[str]) -> tuple[str, ...]:
         """Words for those that are a reason to fail."""
@@ -94,6 +99,8 @@ def reasons_of(result: VerifyResult, held: Held, detail: str) -> Reasons:
     if result.verdict != "says little":  # where it differs too, what agrees may do so for nothing
         notes += [f"output {without_side(words)}: agreement there says little" for words in result.little]
     notes += _by_place(held)
+    hashed: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     if baseline is not None and not held.fresh:
         before = _before(baseline, held.file)
         far = 0.0 if before is None or found["differs"] else _far(alone, held, DRIFT * max(before, LEAST))
@@ -105,7 +112,9 @@ def reasons_of(result: VerifyResult, held: Held, detail: str) -> Reasons:
         found["interface"] += _since(interface)
         found["drift"] += [precision] if precision else []
         found["changed"] += changed
-    return Reasons({r: tuple(w) for r, w in found.items() if w}, tuple(dict.fromkeys(notes)), largest, before)
+        hashed, unknown = _without_facts(held)
+    said = {r: tuple(w) for r, w in found.items() if w}
+    return Reasons(said, tuple(dict.fromkeys(notes)), largest, before, unknown, hashed)
 
 
 def _far(alone: Sequence[Difference], held: Held, limit: float) -> float:
@@ -151,6 +160,22 @@ def _changes(held: Held) -> tuple[list[str], list[str], str]:
     new = contents(held) if old else {}
     files = changed_files(held.baseline, held.file, own, held.first is None, old, new)
     return files, changed_interface(old, new) if old else _other_outputs(held), changed_precision(old, new)
+
+
+def _without_facts(held: Held) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Words for what is not found of a file as its baseline has no facts about it, which is what record_with_mxnet.py and gluonnx
+    record write: where there are its hashes, so that a change is seen, and where there is nothing."""
+    baseline = held.baseline
+    assert baseline is not None
+    stored, known = (baseline.facts.get(fact) for fact in (CONTENTS, HELD))
+    if any(isinstance(of, Mapping) and held.file in of for of in (stored, known)):
+        return (), ()
+    place = "the baseline" if baseline.path is None else baseline.path.name
+    files = baseline.facts.get("files")
+    add = "gluonnx check --update adds the facts, and leaves its numbers as they are" if baseline.by_mxnet else ADD
+    if isinstance(files, Mapping) and set(files) & set(hashes_of(held.model)):
+        return (f"{place} has only hashes of {held.file}, so that another interface is not seen; {add}",), ()
+    return (), (f"{place} has no facts about {held.file}, so that a changed interface or weight is not seen; {add}",)
 
 
 def contents(held: Held) -> dict[str, Any]:

@@ -17,6 +17,8 @@ Status = Literal[
 not run it."""
 ALWAYS = ("differs", "says-little")
 """Reasons that are a file's status also where they are none to fail."""
+UNKNOWN = "unknown"
+"""Beside the reasons: nobody can see whether a file changed. An error for whoever asks for ``changed``, else a note."""
 WORDS: Mapping[str, str] = {
     "ok": "ok",
     "changed": "CHANGED",
@@ -84,7 +86,8 @@ class FileResult:
     again: bool = False
     """True where an earlier run found this, and nothing that it depends on has changed."""
     reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Words by what was found that can be a reason to fail, whether it is one here or not."""
+    """Words by what was found that can be a reason to fail, whether it is one here or not; "unknown" where the baseline has no
+    facts by which "changed" is found."""
     notes: tuple[str, ...] = ()
     """Words for what else is to be known of the verdict."""
 
@@ -204,11 +207,14 @@ class CheckResult:
 
 def with_reasons(files: Sequence[FileResult], reasons: Sequence[str]) -> tuple[FileResult, ...]:
     """The results, each with the status that it has where these are reasons to fail."""
-    return tuple(f if f.status in ("missing", "unlisted", "bad", "failed") else _with_status(f, reasons) for f in files)
+    kept = ("missing", "unlisted", "bad", "failed")
+    return tuple(f if f.status in kept and UNKNOWN not in f.reasons else _with_status(f, reasons) for f in files)
 
 
 def _with_status(file: FileResult, reasons: Sequence[str]) -> FileResult:
     wrong = [r for r in file.reasons if r in reasons] or [r for r in file.reasons if r in ALWAYS]
+    if not wrong and "changed" in reasons and UNKNOWN in file.reasons:
+        return replace(file, status="bad", detail="; ".join(file.reasons[UNKNOWN]))
     if not wrong:
         return replace(file, status="ok", detail="")
     status: Any = wrong[0]

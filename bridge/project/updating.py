@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -19,6 +19,9 @@ from .reasons import Held, changes, contents
 from .results import FileResult
 from .standing import HELD, hashes_of, left_out, other_inputs, unreached_bounds
 
+NOTED = ("measured", HELD, CONTENTS)
+"""Facts of a baseline that are of the files held to it, and not of the recording."""
+
 
 class Checked(Protocol):
     """A check of one model, by a baseline that was recorded anew."""
@@ -30,13 +33,16 @@ class Checked(Protocol):
 
 
 def recorded_anew(entry: Entry, tell: Progress) -> tuple[Recording, list[str]]:
-    """The baseline, recorded again by the first file, and what has changed, in words. What MXNet recorded stays."""
+    """The baseline, recorded again by the first file, and what has changed, in words. The numbers that MXNet recorded
+    stay, and what is noted of the files is added to them."""
     place = entry.path(entry.baseline or "")
     old = load_recording(place) if is_recording(place) else None
     if old is None and place.exists():
         raise BadInput(f"{entry.baseline}: no recording, which gluonnx check --update would replace; give another name")
     if old is not None and old.by_mxnet:
-        return old, [f"{entry.baseline} is by {old.by} and stays; remove it to record anew by {entry.files[0]}"]
+        facts = {k: v for k, v in old.facts.items() if k not in NOTED}
+        stays = f"{entry.baseline} is by {old.by} and stays; remove it to record anew by {entry.files[0]}"
+        return replace(old, facts=facts), [stays]
     place.parent.mkdir(parents=True, exist_ok=True)
     path = file_of(entry.path(entry.files[0]))
     params = None if entry.params is None or path.suffix == ".onnx" else entry.path(entry.params)
@@ -79,12 +85,14 @@ def kept(
         before = "the old one stays" if place.exists() else "there is none"
         agree = f"{', '.join(wrong)} {'differs' if len(wrong) == 1 else 'differ'} from {entry.files[0]}"
         said = f"{entry.baseline} not written, {before}: {agree}; make them agree (convert again), or give a tolerance"
-        return results, [said, *words[1:]]
+        model = checked.opened.get(entry.files[0]) if baseline.by_mxnet else None  # its runs are looked at all the same
+        return results, [said, *words[1:], *(unreached_bounds(baseline, model) if model is not None else [])]
     old = load_recording(place) if place.exists() else None
     measured = {f.file: f.largest for f in results if f.largest is not None}
     held = {f.file: hashes_of(checked.opened[f.file]) for f in results if f.file in checked.opened}
     known = {file: packed(found) for file, each in checked.held.items() if (found := contents(each))}
-    new = with_facts(baseline, measured=measured, **{HELD: held, CONTENTS: known})
+    noted = {fact: {**_of_others(entry, old, fact), **own} for fact, own in zip(NOTED, (measured, held, known))}
+    new = with_facts(baseline, **noted)
     model = checked.opened.get(entry.files[0])
     notes = unreached_bounds(new, model) if model is not None else []
     results = [replace(f, before=measured.get(f.file)) for f in results]
@@ -94,6 +102,12 @@ def kept(
     if old is not None:
         words = _noted(checked, old, new, words)
     return results, [*words, *notes]
+
+
+def _of_others(entry: Entry, old: Recording | None, fact: str) -> dict[str, Any]:
+    """Notes of a baseline about files of other models that have it too."""
+    noted = {} if old is None else old.facts.get(fact)
+    return {f: v for f, v in noted.items() if f in entry.sharing} if isinstance(noted, Mapping) else {}
 
 
 def _noted(checked: Checked, old: Recording, new: Recording, words: list[str]) -> list[str]:
@@ -110,6 +124,12 @@ def _noted(checked: Checked, old: Recording, new: Recording, words: list[str]) -
     if not _same(old, new):
         return [*words, *changed]
     baseline = checked.entry.baseline
+    if new.by_mxnet:
+        anew = f"remove it to record anew by {checked.entry.files[0]}"
+        said = (
+            f"{baseline} is by {new.by}: its numbers stay as they are ({anew}), what it notes of the files was written"
+        )
+        return [said, *words[1:], *changed]
     return [f"{baseline} written: its numbers are unchanged, what it notes of the files is not", *words[1:], *changed]
 
 

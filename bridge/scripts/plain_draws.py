@@ -1,4 +1,4 @@
-"""Numbers that are drawn for an input of which nothing but its size and its range is known, and which draw is taken: the part of
+"""Numbers that are drawn for an input, by its size and its range or by what it takes, and which draw is taken: the part of
 bridge/draws.py and bridge/answers.py that record_with_mxnet.py has too. ``gluonnx record --script`` puts it into that program."""
 
 # For old machines, as record_with_mxnet.py: Python 3.6, NumPy alone, and annotations as text where it knows no such.
@@ -75,6 +75,17 @@ class Numbers:
             return values, f"evenly from {low:g} to {high:g}"
         ends = [low, high] + ([0.0] if low < 0 < high else [])
         return self.sprinkled(values, ends), ", ".join(f"{e:g}" for e in ends) + " and between"
+
+    def whole(self, low: int, high: int) -> "tuple[np.ndarray, str]":
+        """Whole numbers from low to high; at the edges these in turns."""
+        if self.way.kind == "edges":
+            return self.in_turns([low, high])
+        return self.rng.integers(low, high + 1, self.shape), f"whole numbers from {low} to {high}"
+
+    def in_turns(self, ends: "list[int]") -> "tuple[np.ndarray, str]":
+        """These, so that few places have the first of them at least."""
+        values = np.resize(ends, int(np.prod(self.shape))).reshape(self.shape)
+        return values, f"of {', '.join(map(str, sorted(ends)))}"
 
     def normal(self) -> "tuple[np.ndarray, str]":
         """Standard normal numbers; wider ones; of several magnitudes with zeros."""

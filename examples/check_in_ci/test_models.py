@@ -6,9 +6,7 @@ MODELS = "../../fixtures/models"
 
 
 def test_lenet_gives_what_mxnet_gave(gluonnx):
-    gluonnx.assert_equivalent(
-        f"{MODELS}/lenet/model", "lenet.onnx", baseline="../../fixtures/recorded/lenet.npz"
-    )
+    gluonnx.assert_equivalent(f"{MODELS}/lenet/model", "lenet.onnx", baseline="lenet.npz")
 
 
 @pytest.mark.parametrize("seed", [0, 1])

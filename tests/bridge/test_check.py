@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 import bridge
 from bridge.cli import app
 from bridge.project import github
-from bridge.project.config import NAME, Entry, Project, Rule, as_rules, load_project, tomllib
+from bridge.project.config import ALL_REASONS, NAME, Entry, Project, Rule, as_rules, load_project, tomllib
 from bridge.project.junit import junit
 from bridge.project.results import CheckResult, FileResult
-from bridge.recorded import load_recording
+from bridge.recorded import hashes, load_recording, with_facts
 from tests.house.docs import ROOT
 from tests.models.networks import FOLDER
 
@@ -414,14 +414,77 @@ def test_a_tolerance_that_accepts_anything_is_told_of(tmp_path: Path) -> None:
     assert bridge.check(tmp_path).notes == ()
 
 
+def members(place: Path) -> dict[str, np.ndarray]:
+    with np.load(place) as stored:
+        return dict(stored)
+
+
 def test_update_leaves_alone_what_mxnet_recorded(project: Callable[..., Path]) -> None:
     folder = project(PLAIN)
     with_baseline(folder)
-    before = (folder / "baselines" / "lenet.npz").read_bytes()
+    place = folder / "baselines" / "lenet.npz"
+    before = members(place)
+    facts = json.loads(str(before.pop("gluonnx")))
+    assert "is by MXNet 1.9.1: its numbers stay as they are" in call("check", folder, "--update").replace("\n", " ")
+    after = members(place)
+    noted = json.loads(str(after.pop("gluonnx")))
+    assert {k: (a.dtype, a.tobytes()) for k, a in before.items()} == {
+        k: (a.dtype, a.tobytes()) for k, a in after.items()
+    }
+    assert facts == {k: noted[k] for k in facts}, "who recorded it, when and from which files"
+    kept = place.read_bytes()
     assert "is by MXNet 1.9.1 and stays" in call("check", folder, "--update").replace("\n", " ")
-    assert (folder / "baselines" / "lenet.npz").read_bytes() == before
+    assert place.read_bytes() == kept, "nothing is new"
     np.savez(folder / "baselines" / "lenet.npz", y=np.ones(3))
     assert "no recording, which" in call("check", folder, "--update", code=2)
+
+
+def test_a_baseline_by_mxnet_gets_facts_and_without_them_it_says_what_is_not_found(
+    project: Callable[..., Path],
+) -> None:
+    folder = project(PLAIN, "net-symbol.json", "net-0000.params", "net.onnx")
+    with_baseline(folder)
+    place = folder / "baselines" / "lenet.npz"
+    files = hashes(folder / "models" / name for name in ("net-symbol.json", "net-0000.params"))
+    with_facts(load_recording(place), files=files).save(place)  # as the script writes it of files of these names
+    every = tuple(ALL_REASONS)
+    symbol, file = bridge.check(folder).files
+    assert (symbol.status, file.status) == ("ok", "ok")
+    assert "lenet.npz has only hashes of models/net, so that another interface is not seen" in symbol.notes[0]
+    assert "lenet.npz has no facts about models/net.onnx" in file.beside[0]
+    asked = bridge.check(folder, fail_on=every)
+    assert [f.status for f in asked.files] == ["ok", "bad"]
+    assert asked.exit_status == 2
+    assert "gluonnx check --update adds the facts, and leaves its numbers" in asked.files[1].detail
+    bridge.check(folder, update=True)
+    assert [(f.status, f.beside) for f in bridge.check(folder, fail_on=every).files] == [("ok", ())] * 2
+    model = onnx.load(folder / "models" / "net.onnx")
+    weight = next(i for i in model.graph.initializer if i.name == "fullyconnected1_bias")
+    weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight) + np.float32(1e-7), weight.name))
+    node, output = model.graph.node[-1], model.graph.output[0]
+    node.output[0] = output.name = "classes"
+    onnx.save(model, folder / "models" / "net.onnx")
+    changed = bridge.check(folder, fail_on=every).files[1]
+    assert changed.status == "interface"
+    assert "output softmax_output is called classes" in changed.detail
+    assert "fullyconnected1_bias" in changed.changed[0]
+
+
+def test_models_with_one_baseline_keep_what_it_notes_of_each_other(project: Callable[..., Path]) -> None:
+    text = PLAIN + PLAIN.replace("[model.lenet]", "[model.again]").replace('"models/net", ', "")
+    folder = project(text, "net-symbol.json", "net-0000.params", "net.onnx")
+    with_baseline(folder)
+    shutil.copy(folder / "models" / "net.onnx", folder / "models" / "more.onnx")
+    text = (folder / NAME).read_text()
+    head, tail = text.split("[model.again]")
+    (folder / NAME).write_text(f"{head}[model.again]{tail.replace('net.onnx', 'more.onnx')}")
+    bridge.check(folder, update=True)
+    result = bridge.check(folder, fail_on=tuple(ALL_REASONS))
+    assert [(f.file, f.status) for f in result.files] == [
+        ("models/net", "ok"),
+        ("models/net.onnx", "ok"),
+        ("models/more.onnx", "ok"),
+    ]
 
 
 def test_the_change_since_the_baseline() -> None:

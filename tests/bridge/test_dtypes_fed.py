@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import bridge
 import hybrid as mx
 from bridge.cli import app
-from bridge.models import check_dtypes, hold_dtypes, open_model
+from bridge.models import as_whole, check_dtypes, hold_dtypes, open_model
 from hybrid import native
 from hybrid.core.op import Spec
 from hybrid.ir import facts
@@ -159,6 +159,83 @@ def _seen(
 ) -> Any:
     seen.append(str(shapes.get("data")))  # sizes that are not known compare with none
     return infer(graph, shapes, *told, **more)
+
+
+@pytest.fixture(scope="module")
+def ids(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table that a file picks from by int64, as convert advises it, and recordings as MXNet makes them, of float32."""
+    path = tmp_path_factory.mktemp("ids")
+    net = mx.sym.Embedding(mx.sym.var("ids"), input_dim=9, output_dim=3, name="rows")
+    net.save(str(path / "net-symbol.json"))
+    table = np.random.default_rng(0).normal(size=(9, 3)).astype(np.float32)
+    mx.nd.save(str(path / "net-0000.params"), {"arg:rows_weight": mx.nd.array(table)})
+    given = {"ids": Spec((2, 4), np.dtype("int64"))}
+    bridge.convert(path / "net", inputs=given, batch="batch", output=path / "net.onnx")
+    bridge.import_onnx(path / "net.onnx", output=path / "again")
+    for name, numbers in (
+        ("whole", np.arange(8).reshape(2, 4)),
+        ("part", np.full((2, 4), 2.5)),
+        ("far", np.full((2, 4), 1e30)),
+    ):
+        array = numbers.astype(np.float32)
+        np.savez(path / f"{name}.npz", ids=array)
+        if name == "whole":
+            bridge.record(path / "net", {"ids": array}, path / "recorded.npz")
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run net.onnx --inputs whole.npz",
+        "run again --inputs whole.npz",
+        "verify net net.onnx --inputs whole.npz",
+        "verify net.onnx net --inputs whole.npz",
+        "verify again net.onnx --inputs whole.npz",
+        "verify net net.onnx --expected recorded.npz",
+        "verify net.onnx --expected recorded.npz",
+        "verify again --expected recorded.npz",
+        "import net.onnx --expected recorded.npz -o made",
+        "record net.onnx --inputs whole.npz -o made.npz",
+        "bench net.onnx --inputs whole.npz --seconds 0.01",
+        pytest.param("compile net.onnx --inputs whole.npz -o made.gluonnx", marks=WITH_KERNELS),
+    ],
+)
+def test_floats_of_a_file_that_are_whole_numbers_are_integers(
+    ids: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As MXNet records positions; others are refused, with the first that is none."""
+    monkeypatch.chdir(ids)
+    done = CliRunner().invoke(app, command.split())
+    assert done.exit_code == 0, done.output
+    if "verify" in command:
+        assert "whole numbers of float32 there" in " ".join(done.output.split())
+    for name, words in (("part", "2.5 at (0, 0) is no whole number"), ("far", "1e+30 at (0, 0) is beyond int64")):
+        if "whole.npz" in command:
+            done = CliRunner().invoke(app, command.replace("whole.npz", f"{name}.npz").split())
+            said = " ".join(done.output.split())
+            assert done.exit_code == 2 and f"{name}.npz: ids is float32, the model takes int64" in said, said
+            assert words in said
+
+
+def test_of_a_program_s_own_floats_nothing_else_is_made(ids: Path) -> None:
+    with pytest.raises(bridge.BadInput, match="got float32, wanted int64"):
+        bridge.run(ids / "net.onnx", {"ids": np.ones((2, 4), np.float32)})
+
+
+def test_what_is_taken_for_whole_numbers() -> None:
+    for numbers, dtype, words in (
+        ([0.0, -0.0, 127.0, -128.0], "int8", ""),
+        ([0.0, 128.0], "int8", "128 at (1) is beyond int8"),
+        ([2.0**63], "int64", "9.22337e+18 at (0) is beyond int64"),
+        ([1.0, np.nan], "int32", "nan at (1) is no whole number"),
+        ([np.inf], "int32", "inf at (0) is no whole number"),
+        ([-1.0], "uint8", "-1 at (0) is beyond uint8"),
+        ([0.5], "int32", "0.5 at (0) is no whole number"),
+    ):
+        found, why = as_whole(np.array(numbers), np.dtype(dtype))
+        assert why == words
+        assert (found is None) == bool(words) and (found is None or found.dtype == dtype)
 
 
 @WITH_KERNELS

@@ -16,6 +16,7 @@ from bridge.cli import app
 from bridge.compare import compare
 from bridge.engines import NativeEngine, OnnxEngine
 from bridge.judge import check
+from bridge.report import convert_brief
 from bridge.result import Case
 from converters.forms import Forms
 from tests.bridge.campaign import VARIANTS, optimized, reached_first, renamed, score
@@ -317,6 +318,36 @@ class TestLittle:
         net = mx.sym.sqrt(mx.sym.var("data") * 0.0 - 1.0, name="root")
         result = bridge.verify(net, bridge_proto(net), inputs={"data": (2, 3)})
         assert result.little == ("root_output is NaN or infinite everywhere",)
+
+    def test_what_agrees_before_a_weight_of_nan_proves_nothing_behind_it(self, tmp_path: Path) -> None:
+        """One output is NaN, another a constant that came of it: no weight from there on is looked at."""
+        random = np.random.default_rng(0)
+        x = mx.sym.relu(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, name="first"), name="act")
+        x = mx.sym.FullyConnected(x, num_hidden=1, name="second")
+        scores = mx.sym.FullyConnected(x, num_hidden=3, name="third")
+        params = {"first_weight": random.normal(size=(4, 3)), "second_weight": random.normal(size=(1, 4))}
+        params |= {
+            "third_weight": random.normal(size=(3, 1)),
+            **{f"{n}_bias": np.zeros(k) for n, k in (("first", 4), ("second", 1), ("third", 3))},
+        }
+        params = {n: a.astype(np.float32) for n, a in params.items()}
+        params["second_weight"][0, 2] = np.nan
+        decision = mx.sym.broadcast_greater(scores, mx.sym.zeros_like(scores), name="decision")
+        for net in (mx.sym.Group([decision, scores]), scores, decision):
+            done = bridge.convert(net, params, inputs={"data": (2, 3)}, output=tmp_path / "net.onnx")
+            found = done.verification
+            assert found is not None and found.verdict == "says little"
+            assert "act_output before it agrees" in found.warnings[-1], "which is what made it equivalent"
+            result = bridge.verify(net, tmp_path / "net.onnx", params=params, inputs={"data": (2, 3)})
+            assert result.verdict == "says little"
+        one = bridge.convert(mx.sym.Group([decision, scores]), params, inputs={"data": (2, 3)}, output=None)
+        assert any("note: output third_output is NaN" in str(block) for block in convert_brief(one).blocks), (
+            "the first one"
+        )
+        given = {"data": random.normal(size=(2, 3)).astype(np.float32)}
+        kept = bridge.record(scores, given, params=params)
+        assert bridge.verify(scores, params=params, expected=kept).verdict == "says little"
+        assert bridge.verify(scores, scores, params=params, inputs=given, tolerance=(1e-3, 0)).verdict == "says little"
 
     def test_nan_on_one_side_is_a_difference(self) -> None:
         want = np.full(3, np.nan, np.float32)

@@ -184,6 +184,54 @@ def test_what_a_reshape_stands_for(before: Any, after: Any, made: Any, want: Any
     assert grown(before, after, made) == want
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "made", "rest", "want"),
+    [
+        ((2, 24, 8, 8), (2, 24, 9, 9), (2, 6, 256), 2, (2, 6, 324)),
+        ((2, 24, 8, 8), (3, 24, 8, 8), (2, 6, 256), 2, (3, 6, 256)),
+        ((2, 24, 8, 8), (2, 24, 9, 9), (2, 48, 32), 2, None),
+        ((2, 24, 8, 8), (2, 24, 9, 9), (2, 6, 256), 1, None),
+        ((2, 24, 8, 8), (2, 36, 8, 8), (2, 6, 256), 2, (2, 9, 256)),
+    ],
+)
+def test_what_is_left_grows(before: Any, after: Any, made: Any, rest: int, want: Any) -> None:
+    assert grown(before, after, made, rest) == want
+
+
+GROUPS = """(float[{batch}, 24, 8, 8] data) => (float[{batch}, 4] y)
+{{ g = Reshape (data, groups)  i = InstanceNormalization (g, one, zero)  s = Shape (data)  b = Reshape (i, s)
+  p = GlobalAveragePool (b)  f = Flatten (p)  y = Gemm (f, d) }}"""
+
+
+@pytest.mark.parametrize("batch", ["2", "n"])
+def test_channels_in_groups_hold_no_size(batch: str, tmp_path: Path) -> None:
+    """As a GroupNorm of PyTorch is exported: the last axis has whatever is left."""
+    given = {"groups": [0, 6, -1], "one": (6,), "zero": (6,), "d": (24, 4)}
+    path = file(tmp_path, GROUPS.format(batch=batch), **given)
+    found = bridge.import_onnx(path, output=tmp_path / "out", inputs={"data": (2, 24, 10, 12)})
+    assert found.verified and found.repairs == ()
+    found = bridge.import_onnx(path, output=tmp_path / "open", dynamic={"data": {2: "h", 3: "w"}})
+    assert found.verified
+    assert shapes_of(tmp_path / "open", data=np.ones((2, 24, 5, 9), np.float32)) == {"y": (2, 4)}
+
+
+POSITIONS = """(float[n, 24, 8, 8] data) => (float[64, heads, 6] y)
+{ g = Reshape (data, groups)  i = InstanceNormalization (g, one, zero)  s = Shape (data)  b = Reshape (i, s)
+  r = Reshape (b, rows)  t = Transpose <perm = [2, 0, 1]> (r)
+  n = Gather (s, first)  h = Mul (n, four)  k = Concat <axis = 0> (places, h, six)  y = Reshape (t, k) }"""
+
+
+def test_the_node_that_holds_the_size_is_named_and_not_one_before_it(tmp_path: Path) -> None:
+    """Attention over as many places as there were when the file was exported; of the batch it says nothing."""
+    given = {"groups": [0, 6, -1], "one": (6,), "zero": (6,), "rows": [0, 24, -1]}
+    given |= {"first": [0], "four": [4], "places": [64], "six": [6]}
+    path = file(tmp_path, POSITIONS, **given)
+    for asked in ({"inputs": {"data": (2, 24, 10, 10)}}, {"dynamic": {"data": {2: "h", 3: "w"}}}):
+        with pytest.raises(bridge.BadInput, match=r"held by Reshape y \(to \[64, 8, 6\], which would be \[") as refused:
+            bridge.import_onnx(path, **asked)
+        assert "Reshape g" not in str(refused.value) and "Reshape r" not in str(refused.value)
+
+
 def test_the_model_is_left_as_it_is(cnn: Path) -> None:
     model = onnx.load(cnn)
     kept = model.SerializeToString()

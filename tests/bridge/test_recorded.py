@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,12 @@ from typer.testing import CliRunner
 import bridge
 import hybrid as mx
 from bridge.cli import app
+from bridge.domains import numbers_taken
 from bridge.engines import Arrays, EngineError, NativeEngine
 from bridge.inputs import load_feeds
 from bridge.recorded import RecordedRun, Recording, is_recording, load_recording, script_for_mxnet
+from hybrid.core.op import Domain
+from hybrid.ir.infer import infer
 from tests.house.docs import ROOT
 from tests.models.networks import FOLDER
 
@@ -373,6 +377,139 @@ def test_a_recorded_draw_that_nobody_asked_for_may_be_refused(relu6: Path, monke
     asked = Recording(kept.runs, {k: v for k, v in kept.facts.items() if k != "kinds"})
     with pytest.raises(EngineError, match="too large"):
         bridge.verify(relu6, expected=asked)
+
+
+def the_script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The names that the script for MXNet defines, with this package in MXNet's place."""
+    monkeypatch.setitem(sys.modules, "mxnet", mx)
+    found: dict[str, Any] = {"__name__": "script"}
+    exec(script_for_mxnet(), found)
+    return found
+
+
+def lengths(operator: str, **more: Any) -> tuple[mx.sym.Symbol, dict[str, tuple[int, ...]]]:
+    given = mx.sym.var("x"), mx.sym.var("n")
+    return getattr(mx.sym, operator)(*given, use_sequence_length=True, **more), {"x": (5, 3, 4), "n": (3,)}
+
+
+def regions(operator: Any, **more: Any) -> tuple[mx.sym.Symbol, dict[str, tuple[int, ...]]]:
+    return operator(mx.sym.var("x"), mx.sym.var("n"), **more), {"x": (3, 8, 12, 16), "n": (6, 5)}
+
+
+def recurrent() -> tuple[mx.sym.Symbol, dict[str, tuple[int, ...]]]:
+    names = ("x", "weights", "state", "cell", "n")
+    out = mx.sym.RNN(*map(mx.sym.var, names), mode="lstm", state_size=4, num_layers=1, use_sequence_length=True)
+    return out, {"x": (5, 3, 4), "state": (1, 3, 4), "cell": (1, 3, 4), "n": (3,)}
+
+
+def two_tables() -> tuple[mx.sym.Symbol, dict[str, tuple[int, ...]]]:
+    n = mx.sym.var("n")
+    turned = mx.sym.transpose(mx.sym.Cast(n, dtype="int32"))
+    first, second = (
+        mx.sym.Embedding(x, input_dim=size, output_dim=2, name=f"table{size}") for x, size in ((n, 7), (turned, 4))
+    )
+    return first + second, {"n": (3, 3)}
+
+
+SAID = {
+    "mask": lambda: lengths("SequenceMask"),
+    "mask, batch first": lambda: (lengths("SequenceMask", axis=1)[0], {"x": (3, 5, 4), "n": (3,)}),
+    "last": lambda: lengths("SequenceLast"),
+    "reverse": lambda: lengths("SequenceReverse"),
+    "a layer": recurrent,
+    "an embedding": lambda: (mx.sym.Embedding(mx.sym.var("n"), input_dim=7, output_dim=2), {"n": (2, 3)}),
+    "two tables": two_tables,
+    "take": lambda: (mx.sym.take(mx.sym.var("x"), mx.sym.var("n"), axis=1), {"x": (9, 6), "n": (4,)}),
+    "pick": lambda: (mx.sym.pick(mx.sym.var("x"), mx.sym.var("n"), axis=1), {"x": (4, 6), "n": (4,)}),
+    "pick of rows": lambda: (mx.sym.pick(mx.sym.var("x"), mx.sym.var("n")), {"x": (4, 6), "n": (4,)}),
+    "batch_take": lambda: (mx.sym.batch_take(mx.sym.var("x"), mx.sym.var("n")), {"x": (4, 6), "n": (4,)}),
+    "one_hot": lambda: (mx.sym.one_hot(mx.sym.reshape(mx.sym.var("n"), shape=(-1,)), depth=8), {"n": (4, 1)}),
+    "gather": lambda: (mx.sym.gather_nd(mx.sym.var("x"), mx.sym.var("n")), {"x": (4, 6, 2), "n": (2, 3)}),
+    "softmax": lambda: (
+        mx.sym.softmax(mx.sym.var("x"), mx.sym.var("n"), axis=1, use_length=True),
+        {"x": (4, 6), "n": (4,)},
+    ),
+    "labels": lambda: (mx.sym.CTCLoss(mx.sym.var("x"), mx.sym.var("n")), {"x": (5, 3, 7), "n": (3, 2)}),
+    "labels, blank last": lambda: (
+        mx.sym.CTCLoss(mx.sym.var("x"), mx.sym.var("n"), blank_label="last"),
+        {"x": (5, 3, 7), "n": (3, 2)},
+    ),
+    "lengths of labels": lambda: (
+        mx.sym.CTCLoss(mx.sym.var("x"), mx.sym.var("l"), label_lengths=mx.sym.var("n"), use_label_lengths=True),
+        {"x": (5, 3, 7), "l": (3, 2), "n": (3,)},
+    ),
+    "pooled": lambda: regions(mx.sym.ROIPooling, pooled_size=(2, 2), spatial_scale=0.5),
+    "aligned": lambda: regions(mx.sym.contrib.ROIAlign, pooled_size=(2, 2), spatial_scale=1.0),
+    "by places": lambda: regions(
+        mx.sym.contrib.PSROIPooling, pooled_size=2, output_dim=2, group_size=2, spatial_scale=0.25
+    ),
+}
+"""Networks of which the script has to know the numbers that n takes, and the shapes of their inputs."""
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_script_knows_what_inputs_take(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the operators say it."""
+    symbol, shapes = SAID[name]()
+    wanted = numbers_taken(infer(symbol.graph, shapes))["n"].domain
+    assert wanted is not None
+
+    def plain(domain: Domain) -> Any:
+        if domain.columns:
+            return [plain(column) for column in domain.columns]
+        return float(domain.low), float(domain.high), domain.integer
+
+    found = the_script(monkeypatch)["Known"](symbol, {}).taken(shapes)["n"]
+    exact = [(float(low), float(high), whole) for low, high, whole in (found if isinstance(found, list) else [found])]
+    assert exact == (plain(wanted) if wanted.columns else [plain(wanted)])
+
+
+def test_what_the_script_knows_nothing_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = the_script(monkeypatch)["Known"]
+    x, n = mx.sym.var("x"), mx.sym.var("n")
+    assert known(mx.sym.SequenceMask(x), {}).taken({"x": (5, 3, 4)}) == {}
+    assert known(mx.sym.take(x, n), {}).taken({"n": (3,)}) == {}, "the size of x is not given"
+    assert known(mx.sym.broadcast_add(x, n), {}).taken({"x": (2, 3), "n": (2, 3)}) == {}
+
+
+def test_the_script_draws_lengths_and_states(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whole numbers, also within a range that is asked for; a state needs no size, and what does is proposed as it would fit."""
+    monkeypatch.chdir(tmp_path)
+    x = mx.sym.Embedding(mx.sym.var("words"), input_dim=20, output_dim=4, name="table")
+    x = mx.sym.transpose(x, axes=(1, 0, 2))
+    states, length = (mx.sym.var("state"), mx.sym.var("cell")), mx.sym.var("length")
+    x = mx.sym.RNN(x, mx.sym.var("weights"), *states, mode="lstm", state_size=3, num_layers=2, name="rnn")
+    x = mx.sym.SequenceReverse(x, length, use_sequence_length=True, name="turned")
+    mx.sym.SequenceLast(x, length, use_sequence_length=True, name="last").save("net-symbol.json")
+    rng = np.random.default_rng(0)
+    params = {"table_weight": rng.normal(size=(20, 4)), "weights": rng.normal(size=(204,))}
+    mx.nd.save("net-0000.params", {f"arg:{n}": mx.nd.array(a) for n, a in params.items()})
+    sizes = ("--input", "words:3,9", "--input", "length:3")
+    found = record_with_the_script(monkeypatch, "net", *sizes)
+    call("record", "net", *sizes, "-o", "own.npz")
+    own = load_recording("own.npz")
+    assert found.kinds == own.kinds
+    for one, other in zip(found.runs, own.runs, strict=True):
+        assert set(one.inputs) == {"words", "length", "state", "cell"}
+        for name, highest in (("words", 19), ("length", 9)):
+            assert np.array_equal(one.inputs[name], np.rint(one.inputs[name]))
+            assert 0 <= one.inputs[name].min() <= one.inputs[name].max() <= highest
+        for name in ("length", "state", "cell"):
+            np.testing.assert_array_equal(one.inputs[name], other.inputs[name])
+    limited = record_with_the_script(monkeypatch, "net", *sizes, "--range", "length:2.5,4")
+    drawn = np.concatenate([r.inputs["length"] for r in limited.runs])
+    assert set(drawn.tolist()) <= {3.0, 4.0}
+    with pytest.raises(SystemExit, match="length: no number in its --range that the network takes"):
+        record_with_the_script(monkeypatch, "net", *sizes, "--range", "length:20,30")
+    with pytest.raises(
+        SystemExit, match=r"no value for \['length'\]; give it in --inputs, or its size as --input length:3"
+    ):
+        record_with_the_script(monkeypatch, "net", *sizes[:2])
+    with pytest.raises(SystemExit, match=r"no value for \['words', .*--input words:D1,D2,\.\.\."):
+        record_with_the_script(monkeypatch, "net", *sizes[2:])
+    capsys.readouterr()
 
 
 @pytest.mark.mxnet

@@ -918,9 +918,9 @@ COMMAND_LINE = _area(
         ),
         (
             "highest index left out",
-            "draws.py",
-            "values = self.rng.integers(low, high + 1, self.shape)",
-            "values = self.rng.integers(low, high, self.shape)",
+            "scripts/plain_draws.py",
+            "return self.rng.integers(low, high + 1, self.shape),",
+            "return self.rng.integers(low, high, self.shape),",
             "tests/bridge/test_judge.py",
         ),
         ("second label", "inputs.py", "if label != match[2]:", "if label == match[2]:", "tests/bridge"),
@@ -1013,12 +1013,12 @@ VERIFY = _area(
         (
             "little said",
             "judge.py",
-            "return bool(little) and self.tolerance is None and not self._last_informative()",
+            "return not self._last_informative() or (flat and any(map(self._breaks, self.inner)))",
             "return False",
         ),
         ("NaN on one side", "compare.py", "(np.isnan(a) & np.isnan(b)))", "(np.isnan(a) | np.isnan(b)))"),
         ("scale of all", "compare.py", "float(np.abs(b).max(initial=0))", "float(np.abs(b).sum())"),
-        ("NaN everywhere", "compare.py", "if self.not_finite == self.size:", "if self.not_finite > self.size:"),
+        ("NaN everywhere", "compare.py", "0 < self.size == self.not_finite", "0 < self.size < self.not_finite"),
         ("sizes for shapes", "compare.py", "if got.shape != want.shape and", "if got.size != want.size and"),
         (
             "whole numbers near",

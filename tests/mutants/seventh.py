@@ -321,8 +321,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "a44-little-unequal",
         "bridge/judge.py",
-        " [d for d in worst if d.equal and d.little]",
-        " [d for d in worst if d.little]",
+        "(d for d in worst if d.equal and d.little)",
+        "(d for d in worst if d.little)",
         "tests/bridge/test_judge.py -k test_outputs_that_say_little_need_something_before_them",
     ),
     (
@@ -651,9 +651,9 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "greatest of domain never drawn",
-        "bridge/draws.py",
-        "values = self.rng.integers(low, high + 1, self.shape)",
-        "values = self.rng.integers(low, high, self.shape)",
+        "bridge/scripts/plain_draws.py",
+        "return self.rng.integers(low, high + 1, self.shape),",
+        "return self.rng.integers(low, high, self.shape),",
         "tests/bridge/test_judge.py -k test_every_number_of_a_domain_is_drawn_and_no_other",
     ),
     (

@@ -495,6 +495,37 @@ def test_the_command_writes_and_tells(tmp_path) -> None:
     assert facts["gluonnx.verdict"] == "equivalent"
 
 
+def test_outputs_that_choose_are_named(tmp_path) -> None:
+    """Places, truths, whole numbers and rows that are picked differ by whole steps on other inputs than were measured."""
+    scores = classifier()
+    best, order = S.argmax(scores, axis=1, name="best"), S.topk(scores, k=3, ret_typ="both", name="order")
+    above = S.broadcast_greater(scores, S.BlockGrad(S.mean(scores, axis=1, keepdims=True)), name="above")
+    whole = S.Cast(S.Cast(scores * 10, dtype="int32"), dtype="float32", name="whole")
+    row = S.Embedding(best, S.var("table"), input_dim=7, output_dim=4, name="row")
+    leaky = S.where(scores > 0, scores, scores * 0.1, name="leaky")
+    net = S.Group([scores, best, order, above, whole, row, leaky, S.relu(scores, name="active")])
+    params = small(data=SHAPE)(scores) | {"table": np.random.default_rng(0).normal(size=(7, 4)).astype(np.float32)}
+    prefix = saved(tmp_path, net, params)
+    command = ["convert", prefix, "-o", str(tmp_path / "half.onnx"), "--input", "data:2,3,10,10", "--fp16"]
+    told = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    assert told["accuracy"]["chosen"] == {
+        "best_output": "ArgMax",
+        "order_output1": "TopK",
+        "above_output": "Greater",
+        "whole_output": "Cast",
+        "row_output": "ArgMax",
+    }
+    shown = " ".join(CliRunner().invoke(app, command).output.split())
+    assert (
+        "float16: best_output (ArgMax), order_output1 (TopK), above_output (Greater) and 2 more choose between numbers"
+        in shown
+    )
+    command[-1:] = ["--quantize", "drawn"]
+    assert "int8: best_output (ArgMax), order" in " ".join(CliRunner().invoke(app, command).output.split())
+    plain = CliRunner().invoke(app, ["convert", saved(tmp_path), *command[2:-2], "--fp16"])
+    assert plain.exit_code == 0 and "between numbers" not in plain.output
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
