@@ -91,7 +91,10 @@ def refuse_counted(inference: Inference) -> None:
         if shape is not None and rows is not None and is_known(shape) and rows[axis] is not UNKNOWN:
             count = math.prod(shape)
             if count > rows[axis]:
-                reason = f"got positions 0 to {count - 1}, wanted no more than {rows[axis] - 1}: {table.node.name} has {rows[axis]} rows"
+                reason = (
+                    f"got positions 0 to {count - 1}, wanted no more than {rows[axis] - 1}: "
+                    f"{table.node.name} has {rows[axis]} rows"
+                )
                 raise at_node(OpError, node.name, node.op.name, reason)
 
 
