@@ -181,9 +181,10 @@ def executor(symbol, stored, given):
         elif name.endswith("label") and shape and all(size > 0 for size in shape):
             args[name] = mx.nd.zeros(shape, dtype=types[name])
         else:
-            missing.append(name)
+            missing.append((name, ",".join(map(str, shape)) if shape and min(shape) > 0 else "1,3,224,224"))
     if missing:
-        sys.exit(f"no value for {missing}; give it in --inputs, or its shape as --input {missing[0]}:1,3,224,224")
+        wanted = " ".join(f"--input {name}:{sizes}" for name, sizes in missing)
+        sys.exit(f"no value for {[name for name, _ in missing]}; give it in --inputs, or its shape as {wanted}")
     states = {
         name: stored[name] if name in stored else mx.nd.zeros(shape) for name, shape in zip(auxiliary, of_auxiliary)
     }
