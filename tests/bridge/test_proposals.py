@@ -96,8 +96,10 @@ LINES = [
     "compile open.onnx -o out.gluonnx --input left:2,3,8,12",
     "verify eyes eyes --input left:2,3,8,12",
     "convert picture -o out.onnx --uint8 --layout NHWC --input data:1,3,16,16 --input rois:2,5",
-    "convert picture -o out.onnx --uint8 --layout NHWC --input data:1,16,16,3 --input rois:2,5 --dynamic data:0=n --target onnx2torch",
-    "convert picture -o out.onnx --unit --softmax --postprocess-output face_output --input data:1,3,16,16 --input rois:2,5 --target onnx2torch",
+    "convert picture -o out.onnx --uint8 --layout NHWC --input data:1,16,16,3 --input rois:2,5 --dynamic data:0=n "
+    "--target onnx2torch",
+    "convert picture -o out.onnx --unit --softmax --postprocess-output face_output --input data:1,3,16,16 --input rois:2,5 "
+    "--target onnx2torch",
     "convert picture -o out.onnx --input data:1,3,16,16 --target onnx2torch",
     "deploy picture out --to python --uint8 --input data:1,3,16,16 --input rois:2,5 --target onnx2torch",
 ]  # fmt: skip
@@ -141,8 +143,8 @@ def test_a_batch_that_is_not_in_front_is_that_of_the_others(
 def test_a_refusal_keeps_what_was_asked_for(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the batch stays open, which --input cannot say; and what is wrong is not told by options of the proposal."""
     monkeypatch.chdir(tmp_path)
-    line = f"convert {folder / 'picture'} -o small.onnx --uint8 --layout NHWC --input data:1,16,16,3 --input rois:2,5 --dynamic batch"
-    _, said = call([*shlex.split(line), "--target", "onnx2torch"])
+    line = f"convert {folder / 'picture'} -o small.onnx --uint8 --layout NHWC --input data:1,16,16,3 --input rois:2,5"
+    _, said = call([*shlex.split(line), "--dynamic", "batch", "--target", "onnx2torch"])
     assert "explain target-lacks" in said
     words = proposed(said, [])
     assert not any("rois" in word for word in words)  # nothing of the part reads them
