@@ -423,9 +423,8 @@ class BaseModule:
             return None
         from .. import resuming  # it stands on the stores, which most programs do without
 
-        run = resuming.Training(module=self, keep={"metric": eval_metric})
-        trained = (self, eval_metric, getattr(self, "_optimizer", None))
-        run._is_of_fit(resuming.callbacks.Callbacks(called, trained))
+        run = resuming.Training(module=self)
+        run._is_of_fit({"eval_metric": eval_metric, **called}, (self, getattr(self, "_optimizer", None)))
         return run
 
     def _begin_epoch(self, epoch: int, train_data: Any) -> None:

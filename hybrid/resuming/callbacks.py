@@ -6,6 +6,7 @@ state: a setting that the program asks for otherwise than it did stays what it a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dis
 import enum
 import functools
@@ -28,6 +29,7 @@ from ..gluon import Block, Parameter, ParameterDict, Trainer
 from ..metric import EvalMetric
 from ..monitor import Monitor
 from ..ndarray import NDArray
+from ..optimizer.states import can_hold
 from .own import given_back, taken
 
 Held = dict[str, dict[str, Any]]
@@ -48,19 +50,23 @@ DEPTH = 12
 
 
 class Callbacks:
-    """Variables of what ``fit`` is given.
+    """Variables of what ``fit`` is given, and of schedules of rates.
 
-    roots: by the names of its parameters; lists of them too. trained: what has a place of its own in the state."""
+    roots: by the names of its parameters; lists of them too. trained: what has a place of its own in the state.
+    before: of some of the same variables, which may have been given something back."""
 
-    def __init__(self, roots: Mapping[str, Any], trained: Iterable[Any]) -> None:
+    def __init__(self, roots: Mapping[str, Any], trained: Iterable[Any], before: Callbacks | None = None) -> None:
         self._roots = {name: value for name, value in roots.items() if value is not None}
         self._trained = {id(one) for one in trained if one is not None}
         self._packages = {_package(root) for root in _flat(self._roots.values())} - {HERE, *sys.stdlib_module_names}
-        self._told: set[str] = set()
-        self._before: dict[tuple[str, str], tuple[Any, dict[str, np.ndarray]]] = {}
+        self._told: set[str] = set() if before is None else before._told
+        self._before: dict[tuple[str, str], tuple[Any, dict[str, np.ndarray]]] = (
+            {} if before is None else before._before
+        )
         """Variables that were given something back, as the program had made them: None where it had not."""
         begun, self._others = self._look({})
         self._begun = {owner: {n: json.dumps(said) for n, said in names.items()} for owner, names in begun.items()}
+        self._begun |= {} if before is None else before._begun
         self._tell([path for path, (value, _) in self._others.items() if _may_change(value)])
 
     def taken(self, arrays: dict[str, np.ndarray]) -> Held:
@@ -85,7 +91,8 @@ class Callbacks:
         for owner, names in held.items():
             for name in names:
                 if owner not in places:
-                    self._tell([f"{owner}.{name}"])
+                    if owner.partition("[")[0].partition(".")[0].partition("(")[0].strip() in self._roots:
+                        self._tell([f"{owner}.{name}"])
                 elif (owner, name) not in self._before:
                     own: dict[str, np.ndarray] = {}
                     there = name in places[owner] and _plain(places[owner][name])
@@ -134,7 +141,7 @@ class Callbacks:
         self._told.update(new)
         if new:
             logging.warning(
-                "fit: the program carries %s from call to call, and the state does not: after a break %s anew. Where training "
+                "Training: the program carries %s from call to call, and the state does not: after a break %s anew. Where training "
                 "depends on it, keep it as numbers, texts, arrays, or lists and dicts of these",
                 ", ".join(new),
                 "it begins" if len(new) == 1 else "they begin",
@@ -147,7 +154,9 @@ class Callbacks:
         module, file = names.get("__name__", ""), names.get("__file__")
         if module == "__main__" or module.partition(".")[0] in self._packages:
             return False
-        return module.partition(".")[0] == HERE or file is None or file.startswith(LIBRARIES)
+        if module.partition(".")[0] == HERE or file is None:
+            return True
+        return file.startswith(LIBRARIES) or not {"site-packages", "dist-packages"}.isdisjoint(pathlib.Path(file).parts)
 
     def _is_program(self, kind: type) -> bool:
         module = sys.modules.get(kind.__module__)
@@ -182,6 +191,9 @@ class Callbacks:
                 inner = [(f"{path}[{i}]", part) for i, part in enumerate(value)]
             elif type(value) in MAPPINGS:
                 inner = [(f"{path}[{key!r}]", part) for key, part in value.items()]
+            elif isinstance(value, Unwritten):
+                yield path, value
+                inner = [(f"{path}.{name}", part) for name, part in value.items()]
             elif isinstance(value, functools.partial):
                 inner = [
                     (f"{path}.func", value.func), (f"{path}.args", list(value.args)), (f"{path}.keywords", value.keywords)
@@ -223,6 +235,33 @@ class _Variables(MutableMapping[str, Any]):
 
     def __delitem__(self, name: str) -> None:
         raise KeyError(name)
+
+
+class Unwritten(_Variables):
+    """Attributes of a schedule of rates that a file of an optimizer's states cannot hold: its others are there."""
+
+    def __init__(self, schedule: Any) -> None:
+        self._own = vars(schedule)
+
+    def _names(self) -> Iterable[str]:
+        return [name for name, value in self._own.items() if not can_hold(value)]
+
+    def __getitem__(self, name: str) -> Any:
+        return self._own[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._own[name] = value
+
+    @contextlib.contextmanager
+    def out_of_the_way(self) -> Iterator[None]:
+        """The schedule is without them."""
+        held = {name: self._own[name] for name in self._names()}
+        for name in held:
+            del self._own[name]
+        try:
+            yield
+        finally:
+            self._own.update(held)
 
 
 class _Cells(_Variables):
@@ -305,10 +344,11 @@ def _plain(value: Any, depth: int = 0) -> bool:
         return not value.dtype.hasobject
     if depth > DEPTH:
         return False
-    if type(value) in SEQUENCES:
-        return all(_plain(part, depth + 1) for part in value)
-    return type(value) in MAPPINGS and all(
-        _plain(key, depth + 1) and _plain(part, depth + 1) for key, part in value.items()
+    held: Any = value
+    if type(held) in SEQUENCES:
+        return all(_plain(part, depth + 1) for part in held)
+    return type(held) in MAPPINGS and all(
+        _plain(key, depth + 1) and _plain(part, depth + 1) for key, part in held.items()
     )
 
 

@@ -126,7 +126,7 @@ class Training:
         self._by_fit = False
         """True in Module.fit, which calls _write_due behind its callbacks: these are called when the next batch is there."""
         self._callbacks: Callbacks | None = None
-        """What that was given beside the data."""
+        """Schedules of rates, and what fit was given beside the data."""
         self._due: Any = None
         self._told = False
         self._at_head: dict[str, Any] = {}
@@ -141,6 +141,7 @@ class Training:
                 raise MXNetError(f"Training: {self._folder} is a file, wanted a folder to keep the state in")
             self._check_place()
             Settings.used = True
+            self._callbacks = Callbacks({"lr_scheduler": self._trained.unwritten()}, ())
             self._now()  # what cannot be kept is refused before it trains
             self._found = self._load()
             if self._found is not None:
@@ -360,9 +361,12 @@ class Training:
         """
         return enumerate(self.batches(data, *others), self._batch)
 
-    def _is_of_fit(self, callbacks: Callbacks) -> None:
-        """Module.fit says that it is what trains, with callbacks whose variables are to be kept as well."""
-        self._by_fit, self._callbacks = True, callbacks
+    def _is_of_fit(self, called: Mapping[str, Any], trained: Iterable[Any]) -> None:
+        """Module.fit says that it is what trains. called: what it was given to call, whose variables are to be kept as well.
+        trained: what has a place of its own in the state."""
+        self._by_fit = True
+        before, self._callbacks = self._callbacks, None
+        self._callbacks = Callbacks({"lr_scheduler": self._trained.unwritten(), **called}, trained, before)
         if self._found is not None:
             self._set_now(self._found, "now", random="at_begin" not in self._found)
 

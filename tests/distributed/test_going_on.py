@@ -682,7 +682,54 @@ def callbacks_that_count(at: Break) -> Weights:
     return {**found, "ends": np.array(ends)}
 
 
+class Drawing(mx.lr_scheduler.LRScheduler):
+    """A rate by counts that a file of states can hold, and by draws and arrays that it cannot."""
+
+    def __init__(self) -> None:
+        super().__init__(0.1)
+        self.calls, self.rule, self.log = 0, (lambda n: 1 + n % 3), logging.getLogger("drawing")
+        self.draws, self.sums = np.random.RandomState(7), np.zeros(2)
+
+    def __call__(self, num_update: int) -> float:
+        self.calls += 1
+        self.sums += self.draws.rand(2)
+        return float(0.1 / self.rule(self.calls) + self.sums[0] % 0.1)
+
+
+class Best(mx.metric.EvalMetric):
+    """A metric that remembers more than reset empties, beside things that nobody keeps."""
+
+    def __init__(self) -> None:
+        super().__init__("best")
+        self.best, self.lines, self.log = 0.0, iter("abc"), logging.getLogger("best")
+
+    def update(self, labels: Any, preds: Any) -> None:
+        self.best = max(getattr(self, "best", 0), float(preds[0].max().asscalar()))
+        self.sum_metric += self.best
+        self.num_inst += 1
+
+
+def schedule_and_metrics(at: Break) -> Weights:
+    schedule, metric, other = Drawing(), Best(), Best()
+    told = {"optimizer_params": {"lr_scheduler": schedule}, "eval_metric": metric, "validation_metric": other}
+    found = fitted(mx.mod.Module(symbol()), shuffled(), at, eval_data=mx.io.NDArrayIter(X, Y, 4), **told)
+    return {**found, "ends": np.array([schedule.calls, *schedule.sums, metric.best, other.best])}
+
+
+def schedule_in_a_loop(at: Break) -> Weights:
+    schedule = Drawing()
+    net, trainer = made("sgd", lr_scheduler=schedule)
+    run = at.training(net=net, trainer=trainer)
+    for _ in run.epochs(EPOCHS):
+        for x, y in run.batches(loader(shuffle=True)):
+            step(net, trainer, x, y)
+            at()
+    return {**weights(net), "ends": np.array([schedule.calls, *schedule.sums])}
+
+
 MODULES: dict[str, Program] = {
+    "a schedule and metrics": schedule_and_metrics,
+    "a schedule in a loop": schedule_in_a_loop,
     "callbacks that count": callbacks_that_count,
     "own iterators": own_iterators(Mixed),
     "own iterators that draw": own_iterators(lambda: Mixed(draws=True)),
