@@ -65,7 +65,7 @@ class Change:
     """True where sizes are worked out, or arrays laid out, in another way, which files of other makers do."""
 
     @property
-    def group(self) -> int:
+    def _group(self) -> int:
         """The place among the groups in which differences are told."""
         if self.form:
             return 3
@@ -121,13 +121,13 @@ class DiffResult:
         is computed, weights, and mere forms, each below a heading where there are several of these."""
         out: list[str] = []
         before = ""
-        counts = Counter(change.group for change in self.changes)
+        counts = Counter(change._group for change in self.changes)
         group = None
-        for change in sorted(self.changes, key=lambda each: each.group):
-            if group != change.group and len(counts) > 1:
-                out.append(f"{GROUPS[change.group]} ({counts[change.group]}):")
+        for change in sorted(self.changes, key=lambda each: each._group):
+            if group != change._group and len(counts) > 1:
+                out.append(f"{GROUPS[change._group]} ({counts[change._group]}):")
                 before = ""
-            group = change.group
+            group = change._group
             head = ""
             if change.node:
                 other = f", {change.second} in {self.b}" if change.second else ""
@@ -139,7 +139,7 @@ class DiffResult:
         return out
 
     def __str__(self) -> str:
-        counts = Counter("form" if c.form else c.kind for c in sorted(self.changes, key=lambda each: each.group))
+        counts = Counter("form" if c.form else c.kind for c in sorted(self.changes, key=lambda each: each._group))
         told = ", ".join(f"{n} {kind}" for kind, n in counts.items())
         verdict = (
             f"{len(self.changes)} difference{'s' * (len(self.changes) != 1)} ({told})" if counts else "no difference"

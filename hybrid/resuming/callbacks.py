@@ -1,4 +1,4 @@
-"""What the functions and objects that ``fit`` is given carry from call to call: attributes, variables of closures, and globals.
+"""Variables that the functions and objects that ``fit`` is given carry from call to call: attributes, of closures, and globals.
 
 Nobody says which of these matter, so that all are looked at where training begins, and those that have changed since are in the
 state: a setting that the program asks for otherwise than it did stays what it asks for."""
@@ -33,7 +33,7 @@ from ..optimizer.states import can_hold
 from .own import given_back, taken
 
 Held = dict[str, dict[str, Any]]
-"""What was taken of variables, by the place that has them and their names."""
+"""Variables as they were taken, by the place that has them and their names."""
 HERE = __name__.partition(".")[0]
 LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 NUMBERS = (type(None), bool, int, float, str, np.generic)

@@ -49,7 +49,7 @@ class Trained:
     # -- what the program asks for ---------------------------------------------------------------------------------------
 
     def unwritten(self) -> list[Unwritten]:
-        """What schedules of rates have that files of states cannot hold."""
+        """Attributes of schedules of rates that files of states cannot hold."""
         return [rest for one in self._optimizers() for rest in unwritten(one)]
 
     def _optimizers(self) -> list[Any]:
@@ -345,7 +345,7 @@ class Trained:
 
 
 def unwritten(optimizer: Any) -> list[Unwritten]:
-    """What the schedule of an optimizer has that a file of its states cannot hold, where there is a schedule."""
+    """Attributes of the schedule of an optimizer that a file of its states cannot hold, where there is a schedule."""
     schedule = getattr(optimizer, "lr_scheduler", None)
     return [Unwritten(schedule)] if isinstance(schedule, LRScheduler) else []
 

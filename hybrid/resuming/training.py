@@ -126,7 +126,7 @@ class Training:
         self._by_fit = False
         """True in Module.fit, which calls _write_due behind its callbacks: these are called when the next batch is there."""
         self._callbacks: Callbacks | None = None
-        """Schedules of rates, and what fit was given beside the data."""
+        """Schedules of rates, and all that fit was given beside the data."""
         self._due: Any = None
         self._told = False
         self._at_head: dict[str, Any] = {}

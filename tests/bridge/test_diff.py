@@ -419,7 +419,7 @@ def test_what_matters_is_told_before_mere_forms(tmp_path: Path) -> None:
         made[name] = tmp_path / f"{name}.onnx"
         onnx.save(model, made[name])
     found = bridge.diff(made["old"], made["new"])
-    assert {c.operator: c.group for c in found.changes} == {"Shape": 3, "Reshape": 3, "MatMul": 2, "Tanh": 1}
+    assert {c.operator: c._group for c in found.changes} == {"Shape": 3, "Reshape": 3, "MatMul": 2, "Tanh": 1}
     headings = [line for line in found.lines() if line.endswith("):")]
     assert [h.split(" (")[0].split(":")[0] for h in headings] == ["what is computed", "weights", "form"]
     assert re.match(r"old -> new: \d differences \(1 operator, 1 parameter, \d form\)", str(found))

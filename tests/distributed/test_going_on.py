@@ -772,7 +772,7 @@ def test_what_callbacks_carry_and_a_state_cannot_have_is_told(tmp_path: Path, ca
 
 
 def test_settings_of_callbacks_are_those_of_the_program(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What training has not changed is not in the state."""
+    """A state has no more of them than training has changed."""
 
     def program(at: Break, factor: float) -> Any:
         meter = SimpleNamespace(factor=factor, n=0)
