@@ -29,6 +29,7 @@ from .faces.notebook import listener
 from .fallbacks import FallbackCount, fallbacks_of
 from .inputs import Given, as_specs, loaded, sources_of
 from .models import ONNX, BadInput, Model, check_named, described, hold_dtypes, open_model, specs_of_onnx
+from .openings import batches_of, sized
 from .opsets import default_opset, newest
 from .result import Progress
 from .settle import settle_inputs
@@ -226,7 +227,11 @@ def _models_of_both(
         unknown = [n for n in specs if n not in declared]
         if unknown:
             raise BadInput(*(f"unknown input {n}: the model takes {', '.join(declared)}" for n in unknown))
-        wanted = {n: _with_batch(specs.get(n, s), batch, s) for n, s in declared.items()}
+        # what has its batch elsewhere than in front, as a state of a recurrence, has something else there
+        behind = {n for n, s in declared.items() if batches_of(declared) & {*(s.shape or ())[1:]}}
+        known = {n: s if n in behind else _with_batch(s, batch, declared[n]) for n, s in specs.items()}
+        told = {**sized(opened, batch or 1, known), **known}
+        wanted = {n: _with_batch(told[n], None if n in behind else batch, s) for n, s in declared.items()}
         return opened.native, opened, wanted
     opened = opened.inferring(specs)
     given = _add_declared_shapes(opened, specs) if batch is not None else specs

@@ -171,7 +171,7 @@ class Cases:
         specs |= {n: Spec(a.shape, a.dtype) for n, a in self.arrays.items()}
         for name, spec in specs.items():
             self.wanted[name] = Spec(spec.shape, spec.dtype or self.wanted[name].dtype)
-        self._choose_open_axes()
+        self._choose_open_axes(specs)
         self._infer_shapes()
         self._want_shapes()
         self.wanted |= self._floats_of_another_size()
@@ -221,10 +221,12 @@ class Cases:
                         found.setdefault(name, Spec(self.wanted[name].shape, dtype))
         return found
 
-    def _choose_open_axes(self) -> None:
-        """Give axes that are left open a size where one can be chosen."""
-        for engine, theirs in ((self.left, {}), (self.right, self.first)):
-            for name, spec in sized(engine.model, BATCH).items() if isinstance(engine, OnnxEngine) else ():
+    def _choose_open_axes(self, specs: Mapping[str, Spec]) -> None:
+        """Give axes that are left open a size where one can be chosen, or is that of an axis of the same name. specs: given."""
+        given = {**specs, **{n: Spec(a.shape) for n, a in self.arrays.items()}}
+        for engine, own, theirs in ((self.left, {}, {}), (self.right, self.second, self.first)):
+            told = {own.get(n, n): s for n, s in given.items()}
+            for name, spec in sized(engine.model, BATCH, told).items() if isinstance(engine, OnnxEngine) else ():
                 name = theirs.get(name, name)
                 have = self.wanted[name].shape
                 if have is not None and any(isinstance(d, str) for d in have) and len(spec.shape or ()) == len(have):

@@ -108,7 +108,7 @@ def compile(
     from .inputs import as_specs, loaded, sources_of
     from .job import check_target
     from .models import describe, described, hold_dtypes, open_model, specs_of_onnx
-    from .openings import as_example
+    from .openings import as_example, batches_of, filled, labels_of
     from .settle import example
 
     start = time.perf_counter()
@@ -138,7 +138,8 @@ def compile(
         shapes = {n: wanted[n].shape if wanted[n] else None for n in lacking}
         if opened.graph is not None:
             raise SizesWanted({n: example(opened, n, specs=specs) for n in lacking})
-        raise SizesWanted({n: as_example(s) for n, s in shapes.items()})
+        sizes, leading = labels_of(declared, specs), batches_of(declared)
+        raise SizesWanted({n: as_example(filled(Spec(s), sizes).shape, leading) for n, s in shapes.items()})
     inferred = opened.native.infer(wanted)
     for variable in inferred.graph.variables():  # what a symbol says of its inputs itself
         name, spec = variable.name, wanted.get(variable.name)

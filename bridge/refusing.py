@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import NamedTuple
 
 from converters.error import ConversionError, UnsupportedModel
@@ -24,6 +26,42 @@ MOST = 3
 """Places to cut at that are proposed together."""
 SECONDS = 10.0
 """Time spent on looking for places; a try that was begun is ended."""
+
+
+BEHIND = {
+    "--outputs", "--expected", "--softmax", "--argmax", "--top-k", "--labels", "--postprocess-output", "--class-axis",
+}  # fmt: skip
+"""Options that say something of the outputs, which are others where a network is cut."""
+NAMING = {"--input", "--dynamic", "--range", "--preprocess-input", "--rename"}
+"""Options whose values begin with the name of an input."""
+ARRAYS = {"--inputs", "--also", "--image"}
+"""Options with values of all inputs."""
+
+
+class Asked(NamedTuple):
+    """The command line that asks for a conversion."""
+
+    words: tuple[str, ...]
+    """The command and its arguments."""
+    options: tuple[tuple[str, ...], ...]
+    """Each option, as it is written."""
+    tensors: frozenset[str]
+    """Names of the network's own, without what options put around it."""
+
+
+ASKED: ContextVar[Asked | None] = ContextVar("ASKED", default=None)
+
+
+@contextlib.contextmanager
+def asked_by(words: Sequence[object], options: Sequence[tuple[str, ...]], model: Model) -> Iterator[None]:
+    """A command line asks for what is done here; commands that are proposed are like it."""
+    nodes = () if model.graph is None else model.graph.nodes
+    tensors = frozenset(Entry(n, i).name for n in nodes if n.op is not None for i in range(n.num_outputs))
+    token = ASKED.set(Asked(tuple(str(word) for word in words if word is not None), tuple(options), tensors))
+    try:
+        yield
+    finally:
+        ASKED.reset(token)
 
 
 class Try(NamedTuple):
@@ -63,7 +101,11 @@ def find_cut(model: Model, failing: Collection[str], attempt: Callable[[tuple[st
     end, wrong = time.monotonic() + SECONDS, set(failing)
     tried: dict[tuple[str, ...], Try] = {}
 
+    asked = ASKED.get()
+
     def works(names: tuple[str, ...]) -> bool:
+        if asked is not None and not asked.tensors.issuperset(names):
+            return False
         if names and names not in tried and time.monotonic() < end:
             tried[names] = attempt(names)
         return bool(tried.get(names, Try()).words)
@@ -99,13 +141,36 @@ def find_cut(model: Model, failing: Collection[str], attempt: Callable[[tuple[st
 
 
 def command_for(model: Model, inputs: Mapping[str, Spec], outputs: Sequence[str], options: Sequence[str] = ()) -> str:
-    """The command that converts a model up to these tensors."""
-    words = ["gluonnx", "convert", str(model.place or "MODEL")]
-    if model.path is not None and model.params_path is not None and model.path not in model.params_path.parents:
-        words.append(str(model.params_path))
-    words += [w for n, s in inputs.items() for w in ("--input", f"{n}:{','.join(map(str, s.shape or ()))}")]
+    """The command that converts a model up to these tensors: that which was given, with what of it holds for the part. inputs: of
+    the part. options: where no command line was given."""
+    asked = ASKED.get()
+    if asked is None:
+        words = ["gluonnx", "convert", str(model.place or "MODEL")]
+        if model.path is not None and model.params_path is not None and model.path not in model.params_path.parents:
+            words.append(str(model.params_path))
+        kept: list[str] = []
+        given: set[str] = set()
+    else:
+        words = ["gluonnx", *asked.words]
+        gone = set(model.variables()) - {*inputs}
+        holding = [o for o in asked.options if o[0] not in BEHIND and not (gone and o[0] in ARRAYS)]
+        holding = [o for o in holding if o[0] not in NAMING or not _names(o[-1], gone)]
+        whole = any(o[0] in ARRAYS for o in holding)
+        given = {n for n in inputs if whole or any(o[0] == "--input" and _names(o[-1], {n}) for o in holding)}
+        kept, options = [word for option in holding for word in option], ()
+    # open axes have names: they are --dynamic's, and --input wants sizes
+    sizes = {n: ",".join(str(d if isinstance(d, int) else 1) for d in s.shape or ()) for n, s in inputs.items()}
+    words += [*kept, *(w for n, size in sizes.items() if n not in given for w in ("--input", f"{n}:{size}"))]
+    if asked is None:
+        axes = {n: [f"{i}={d}" for i, d in enumerate(s.shape or ()) if isinstance(d, str)] for n, s in inputs.items()}
+        words += [w for n, each in axes.items() if each for w in ("--dynamic", f"{n}:{','.join(each)}")]
     words += [w for n in outputs for w in ("--outputs", n)]
     return shlex.join([*words, *options])
+
+
+def _names(value: str, names: Collection[str]) -> bool:
+    """True for the value of an option that begins with one of the names."""
+    return any(value == name or value.startswith((f"{name}:", f"{name}=")) for name in names)
 
 
 def tensors_before(model: Model, failing: Sequence[Node]) -> tuple[list[Entry], list[Entry]]:

@@ -391,7 +391,8 @@ def example(model: Model, name: str, shape: MaybeShape = None, specs: Mapping[st
 
 def tells(model: Model, name: str, shape: MaybeShape) -> bool:
     """True where the network itself tells something of the shape of an input, be it only the rank."""
-    return shape is not None or _first_layer(model, name) is not None
+    found = shape, _first_layer(model, name), _state(model, name), _lengths(model, name)
+    return any(known is not None for known in found)
 
 
 def sizes_for(
@@ -404,10 +405,12 @@ def sizes_for(
     """Sizes that an input may have, as example writes them. usual_sides: of pictures, those that are tried first before others."""
     assert model.graph is not None
     known = _own_shape(model, name, specs or {}) if shape is None else shape
-    known = _first_layer(model, name) if known is None else known
-    known = _state(model, name) if known is None else known
+    if known is None:
+        known = _with_batch_of_others(model, name, specs or {})
     if known is None:
         return USUAL[4]
+    if like := _like_another(model, name, known, specs or {}):
+        return like
     rank, layer = len(known), first_layer(model, name)
     last = _last(layer) if layer is not None else rank > 1 and known[1] is UNKNOWN and known[-1] is not UNKNOWN
     space = range(1, rank - 1) if last else range(2, rank)
@@ -424,6 +427,52 @@ def sizes_for(
         side = fitting_side(model, name, open_, told, usual_sides)
         usual |= dict(zip(space, SPACE[rank])) if side is None else dict.fromkeys(space, side)
     return tuple(usual[i] if d is UNKNOWN else d for i, d in enumerate(known))
+
+
+def _with_batch_of_others(model: Model, name: str, specs: Mapping[str, Spec]) -> MaybeShape:
+    """The shape that the network takes, as far as it tells, with the batch of inputs that are given, or 1."""
+    known, at = _first_layer(model, name), None
+    if known is None:
+        known, at = _state(model, name), 1
+    if known is None:
+        known, at = _lengths(model, name), 0
+    if known is None:
+        return None
+    at = next((i for i, d in enumerate(known) if d is not UNKNOWN and d == 1), None) if at is None else at
+    batches = set()
+    for other, spec in specs.items():
+        layer = None if other == name or not is_known(spec.shape) or not spec.shape else first_layer(model, other)
+        if layer is not None and layer.op is not None and layer.op.name in (*CONVOLUTIONS, "FullyConnected"):
+            batches.add(spec.shape[0])  # type: ignore[index]  # it is known
+    return known if at is None or len(batches) != 1 else (*known[:at], *batches, *known[at + 1 :])
+
+
+def _like_another(
+    model: Model, name: str, known: Sequence[Any], specs: Mapping[str, Spec]
+) -> tuple[int | str, ...] | None:
+    """The shape of another picture that is given, as of the other camera, where the network takes it for this one too."""
+    if len(known) not in SPACE or not any(d is UNKNOWN for d in known):
+        return None
+    for other, spec in specs.items():
+        shape = spec.shape
+        if other == name or shape is None or not is_known(shape) or len(shape) != len(known):
+            continue
+        alike = all(d is UNKNOWN or d == size for d, size in zip(known, shape))
+        if alike and fits(model, {**specs, name: Spec(shape)}):
+            return shape
+    return None
+
+
+def _lengths(model: Model, name: str) -> MaybeShape:
+    """The shape of the lengths of sequences; None for an input that is none."""
+    assert model.graph is not None
+    readers = model.graph.uses()
+    for node in model.graph.variables():
+        for reader, position in readers.get((id(node), 0), ()) if node.name == name else ():
+            names = reader.op.input_names() if reader.op is not None else ()
+            if names[position : position + 1] == ("sequence_length",):
+                return (1,)
+    return None
 
 
 def _own_shape(model: Model, name: str, specs: Mapping[str, Spec]) -> MaybeShape:

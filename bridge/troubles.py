@@ -1003,7 +1003,8 @@ TROUBLES = (
 
 def trouble_of(error: BaseException) -> Trouble:
     """The entry of an error: of the nearest of its classes that has entries the first that its message fits."""
-    text = getattr(error, "full", str(error))
+    # a command that is proposed has options that are not what is wrong
+    text = getattr(error, "full", str(error)).removesuffix(getattr(error, "hint", ""))
     for cls in type(error).__mro__:
         name = f"{cls.__module__}.{cls.__qualname__}"
         for entry in TROUBLES:

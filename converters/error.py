@@ -44,6 +44,7 @@ class UnsupportedModel(ConversionError):
         lines = [f"{count} {what}:", *map(str, self.problems)]
         left = len(self.problems) - SHOWN
         more = [f"... and {left} more"] if left > 0 else []
+        self.hint = hint
         end = f"\n{hint}" if hint else ""
         self.full = "\n  ".join(lines) + end
         """The message with all problems; that of the error stops after a few."""

@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..models import Model
-from .diff import Change, Comparison, compare_networks
+from .diff import FORM, Change, Comparison, compare_networks
 from .network import Network, Operation, networks_of
 
 TOLD = 5  # words for one node
-FORM = ("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Cast", "expand_dims", "cast")
-"""Operators that files in other forms have more or fewer of."""
 
 
 def causes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,18 @@ from .matching import COMMUTATIVE, Matching, key, silent
 from .network import Network, Operation, networks_of
 
 Kind = Literal["added", "removed", "operator", "attribute", "parameter", "wiring", "input", "output", "version"]
+FORM = (
+    "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Cast", "expand_dims", "cast", "Shape", "Size",
+    "Expand", "ConstantOfShape",
+)  # fmt: skip
+"""Operators that files in other forms have more or fewer of."""
+GROUPS = (
+    "what goes in and comes out",
+    "what is computed",
+    "weights",
+    "form: how sizes are worked out, and arrays laid out",
+)
+"""Differences that are told together, in this order."""
 CLOSE = 1e-6  # of a number up to which an attribute is the same: files hold float32, texts some of its digits
 SHOWN = 60  # differences that a text lists
 
@@ -49,6 +61,15 @@ class Change:
     """The difference in words."""
     second: str = ""
     """The name in the second model, where it is another."""
+    form: bool = False
+    """True where sizes are worked out, or arrays laid out, in another way, which files of other makers do."""
+
+    @property
+    def _group(self) -> int:
+        """The place among the groups in which differences are told."""
+        if self.form:
+            return 3
+        return 0 if self.kind in ("input", "output", "version") else 2 if self.kind == "parameter" else 1
 
 
 @dataclass(frozen=True)
@@ -96,10 +117,17 @@ class DiffResult:
         return {**out, "same": self.same}
 
     def lines(self) -> list[str]:
-        """The differences, a line each, and those of one operation under its name."""
+        """The differences, a line each, and those of one operation under its name: first what the model takes and gives, then what
+        is computed, weights, and mere forms, each below a heading where there are several of these."""
         out: list[str] = []
         before = ""
-        for change in self.changes:
+        counts = Counter(change._group for change in self.changes)
+        group = None
+        for change in sorted(self.changes, key=lambda each: each._group):
+            if group != change._group and len(counts) > 1:
+                out.append(f"{GROUPS[change._group]} ({counts[change._group]}):")
+                before = ""
+            group = change._group
             head = ""
             if change.node:
                 other = f", {change.second} in {self.b}" if change.second else ""
@@ -111,7 +139,7 @@ class DiffResult:
         return out
 
     def __str__(self) -> str:
-        counts = Counter(c.kind for c in self.changes)
+        counts = Counter("form" if c.form else c.kind for c in sorted(self.changes, key=lambda each: each._group))
         told = ", ".join(f"{n} {kind}" for kind, n in counts.items())
         verdict = (
             f"{len(self.changes)} difference{'s' * (len(self.changes) != 1)} ({told})" if counts else "no difference"
@@ -161,6 +189,31 @@ def compare_networks(a: Network, b: Network, outer: dict[str, str] | None = None
     return found
 
 
+def _of_sizes(network: Network) -> frozenset[str]:
+    """Names of the operations that compute sizes: of shapes and parameters alone."""
+    found: set[str] = set()
+    made: set[str] = set()
+    for op in network.operations:
+        read = [n for n in op.inputs if n and n not in network.stored]
+        if op.operator in ("Shape", "Size") or (read and made.issuperset(read)):
+            found.add(op.name)
+            made.update(op.outputs)
+    return frozenset(found)
+
+
+def _is_form(change: Change, first: frozenset[str], second: frozenset[str]) -> bool:
+    """True for a difference of how sizes are worked out, or arrays laid out. first, second: operations that compute sizes."""
+    if change.kind in ("input", "output", "version", "parameter"):
+        return False
+    own = second if change.kind == "added" else first
+    if change.node in own or (change.second and change.second in second):
+        return True
+    if change.kind == "attribute":  # an order of axes is none, and neither is a dtype
+        return change.operator in ("Reshape", "Expand") and change.text.startswith("shape ")
+    kinds = change.text.split(" became ") if change.kind == "operator" else [change.operator]
+    return all(kind in FORM for kind in kinds)
+
+
 class Comparison:
     """The differences of two networks whose operations are matched."""
 
@@ -208,6 +261,8 @@ class Comparison:
             self._alone(waiting, "added")
             waiting = next(added, None)
         self._outputs()
+        sizes = _of_sizes(self.a), _of_sizes(self.b)
+        self.changes = [replace(c, form=True) if _is_form(c, *sizes) else c for c in self.changes]
         renamed = sum(m.name != t.name for m, t in theirs.items())
         if renamed:
             self.rewritten.append(f"{renamed} operations have other names")

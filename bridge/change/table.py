@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..faces.blocks import Line, Page, Tone
 from ..printable import clean
-from .diff import DiffResult
+from .diff import GROUPS, DiffResult
 from .reduce import ReduceResult
 
 TONES: dict[str, Tone] = {"added": "good", "removed": "bad"}
@@ -19,7 +19,7 @@ def diff_table(result: DiffResult) -> Page:
         if line.startswith("  "):
             blocks.append(Line(line, TONES.get(line.split(";")[0].strip(), "")))
         else:
-            blocks.append(Line(line, "dim" if line.startswith(("the same", "...")) else ""))
+            blocks.append(Line(line, "dim" if line.startswith(("the same", "...", GROUPS[-1])) else ""))
     verdict = "the same" if result.same else "different"
     return Page(f"{result.a} and {result.b}", blocks, verdict, "good" if result.same else "bad")
 

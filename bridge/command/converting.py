@@ -13,9 +13,10 @@ import bridge
 
 from .. import report
 from ..job import check_target
-from ..many.lists import is_list
+from ..many.lists import is_list, options_of
 from ..models import open_onnx
 from ..paths import BadInput, beside, symbol_files
+from ..refusing import asked_by
 from ..renaming import parse_renames
 from .conversion_options import Conversion, Rename, read_conversion
 from .groups import grouped
@@ -92,16 +93,18 @@ def convert(
         older.note(target, *weights)
         for place in (target, *weights):
             check_target(place, feeding.inputs, comparing.expected, behind.labels, *comparing.also or ())
-        result = convert_to(
-            model,
-            **told,
-            output=target,
-            verify=verify,
-            training=training,
-            strict=comparing.strict,
-            layers=report_to is not None,
-            progress=tell,
-        )
+        words = "convert", symbol, params or params_option
+        with asked_by(words, options_of(context, ("params_option",)), model):
+            result = convert_to(
+                model,
+                **told,
+                output=target,
+                verify=verify,
+                training=training,
+                strict=comparing.strict,
+                layers=report_to is not None,
+                progress=tell,
+            )
     with errors(as_json):
         shown = report.convert_table if verbose else report.convert_brief
         print_result(result.as_dict(), as_json, lambda: report.convert_table(result), report_to, lambda: shown(result))

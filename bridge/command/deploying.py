@@ -12,7 +12,9 @@ import bridge
 
 from .. import report
 from ..job import check_target
+from ..many.lists import options_of
 from ..paths import BadInput
+from ..refusing import asked_by
 from ..serving.deploy import TARGETS
 from .conversion_options import Conversion, read_conversion
 from .groups import grouped
@@ -26,6 +28,7 @@ from .shell import errors, print_result, progress
 def deploy(
     model: Annotated[str, typer.Argument(help="A symbol, as convert takes it, or an ONNX file.")],
     place: Annotated[Path, typer.Argument(help="The folder to write to, or an archive: model.tar.gz, NAME.mar.")],
+    context: typer.Context,
     params: ParamsArgument = None,
     params_option: ParamsOption = None,
     to: Annotated[str, typer.Option(help=f"Required. What it is for: {', '.join(TARGETS)}.")] = "",
@@ -61,21 +64,23 @@ def deploy(
             raise BadInput(f"--to {to}{meant} wanted one of {', '.join(TARGETS)}")
         opened = bridge.open_model(model, one_params(params, params_option), foreign=True)
         check_target(report_to, *opened.files()) if report_to is not None else None
-        result = bridge.deploy(
-            opened,
-            to,
-            place,
-            name=name,
-            labels=behind.names,
-            max_batch=max_batch,
-            replace=replace,
-            precision=wishes_of(precision),
-            progress=tell,
-            **read_conversion(opened, feeding, options, before, behind, comparing),
-            verify=verify,
-            strict=comparing.strict,
-            layers=report_to is not None,
-        )
+        words = "deploy", model, place, params or params_option
+        with asked_by(words, options_of(context, ("params_option",)), opened):
+            result = bridge.deploy(
+                opened,
+                to,
+                place,
+                name=name,
+                labels=behind.names,
+                max_batch=max_batch,
+                replace=replace,
+                precision=wishes_of(precision),
+                progress=tell,
+                **read_conversion(opened, feeding, options, before, behind, comparing),
+                verify=verify,
+                strict=comparing.strict,
+                layers=report_to is not None,
+            )
     with errors(as_json):
         told = result.as_dict()
         print_result(told, as_json, lambda: report.deploy_page(result), report_to, lambda: report.deploy_table(result))

@@ -23,8 +23,8 @@ Quantize = Annotated[
     typer.Option(
         "--quantize",
         metavar="EXAMPLES",
-        help="8-bit integers as QuantizeLinear and DequantizeLinear, calibrated on a folder of images or an .npz of arrays "
-        f"(N, ...); the word {DRAWN} lets numbers be drawn.",
+        help="8-bit integers as QuantizeLinear and DequantizeLinear, calibrated on a folder of images, an .npz of arrays "
+        f"(N, ...) or a folder of .npz; the word {DRAWN} lets numbers be drawn.",
         rich_help_panel=GROUP,
     ),
 ]

@@ -32,7 +32,7 @@ from ..models import BadInput, Model, hold_dtypes, open_model
 from ..paths import listed, names_in, one_or_more
 from ..pipeline import detections
 from ..pipeline.labels import as_metadata, doubles
-from ..pipeline.postprocess import as_facts, placed, postprocessed
+from ..pipeline.postprocess import as_facts, note_of_labels, placed, postprocessed
 from ..pipeline.preprocess import Dynamic, preprocessed
 from ..recorded import RecordedRun, Recording, load_recording
 from ..renaming import with_new_names
@@ -155,6 +155,7 @@ def settled(model: Model, wanted: Wanted, proof: Proof, forms: Forms, tell: Prog
         raise BadInput(*problems)
     if wanted.postprocess:
         behind = placed(model, wanted.postprocess, specs)
+        beside = [*note_of_labels(model, behind, specs), *beside]
         facts = as_metadata(behind.labels) | as_facts(behind) | facts
         model = postprocessed(model, behind, specs)
     model, names = with_new_names(model, wanted.rename)

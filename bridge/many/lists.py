@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,19 +52,24 @@ def spelled(context: Any) -> list[str]:
     """The options that a command was called with, as one writes them; without its arguments, and without those for all models.
 
     context: that of the call (click's)."""
-    found: list[str] = []
+    return [word for words in options_of(context, (*OF_ALL, "output")) for word in words]
+
+
+def options_of(context: Any, without: Collection[str] = ()) -> list[tuple[str, ...]]:
+    """Each option that a command was called with, as one writes it. without: names of some to leave out."""
+    found: list[tuple[str, ...]] = []
     for param in context.command.params:
         source = context.get_parameter_source(param.name)
-        if param.param_type_name != "option" or param.name in (*OF_ALL, "output") or source is None:
+        if param.param_type_name != "option" or param.name in without or source is None:
             continue
         if source.name != "COMMANDLINE":
             continue
         value = context.params[param.name]
         if param.is_flag:
-            found.append(param.opts[0] if value else param.secondary_opts[0])
+            found.append((param.opts[0] if value else param.secondary_opts[0],))
         else:
             for each in value if param.multiple else [value]:
-                found += [param.opts[0], str(getattr(each, "value", each))]
+                found.append((param.opts[0], str(getattr(each, "value", each))))
     return found
 
 

@@ -98,6 +98,10 @@ def placed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> Post
     return replace(wanted, output=entry.name if several else output, axis=axis if usual else place)
 
 
+CHOOSING = {"topk", "sort", "argsort", "argmax", "argmin", "argmax_channel", "_npi_argmax", "_npi_argmin"}
+"""Operators that give some of what they are given, or its places, in an order of their own."""
+
+
 class _Classes(NamedTuple):
     """An axis that is as long as there are names of classes."""
 
@@ -117,8 +121,32 @@ def _of_classes(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) ->
         for output, shape in enumerate(shapes)
         for axis, size in enumerate(shape)
         if size == len(wanted.labels)
+        and not _is_chosen(model.graph.outputs[output])
         and (axis > 0 if wanted.axis is None else wanted.axis in (axis, axis - len(shape)))
     ]
+
+
+def _is_chosen(entry: Entry) -> bool:
+    """True for the best of something, or their places: as many as were asked for, and not a score of each class."""
+    node = entry.node
+    while node.op is not None and node.op.name not in CHOOSING and len(node.inputs) == 1:
+        node = node.inputs[0].node
+    return node.op is not None and node.op.name in CHOOSING
+
+
+def note_of_labels(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> list[str]:
+    """A remark on the output of several that names of classes are for, ahead of the steps behind it; none for detectors, which name
+    the classes of boxes."""
+    assert model.graph is not None
+    outputs = model.graph.outputs
+    if not wanted.labels or len(outputs) == 1:
+        return []
+    if not wanted.computes and wanted.axis is None and detector_of(model, specs, wanted.output) is not None:
+        return []
+    place = _output(model, wanted, specs)
+    others = {outputs[each.output].name for each in _of_classes(model, wanted, specs) if each.output != place}
+    also = f", and not for {listed(sorted(others))}, which holds as many (--postprocess-output)" if others else ""
+    return [f"labels: {len(wanted.labels)} names for the classes of {outputs[place].name}{also}"]
 
 
 def postprocessed(model: Model, wanted: Postprocess, specs: Mapping[str, Spec]) -> Model:

@@ -18,7 +18,8 @@ from ..engines import Arrays
 from ..images import load_images, picture_files
 from ..inputs import as_specs, in_old_names, load_feeds
 from ..models import Model, names_to_fill, specs_of_onnx
-from ..paths import BadInput, plural
+from ..openings import batches_of
+from ..paths import BadInput, files_of, plural
 from ..result import not_finite
 from ..settle import told_by_arrays
 from .wishes import Data
@@ -118,9 +119,14 @@ def sizes_told(
     size = batch if isinstance(batch, int) else None
     arrays: Any = data
     if isinstance(data, str | os.PathLike):
-        if Path(data).suffix not in (".npz", ".npy"):  # pictures are of any size
+        files = _array_files(Path(data))
+        if not files and Path(data).suffix not in (".npz", ".npy"):  # pictures are of any size
             return {}, []
-        arrays, source = load_feeds(data, [rename.get(n, n) for n in names_to_fill(model, specs)]), Path(data).name
+        first = files[0] if files else Path(data)
+        arrays, source = load_feeds(first, [rename.get(n, n) for n in names_to_fill(model, specs)]), first.name
+        if files:  # each is a set
+            arrays = in_old_names(arrays, rename, model.variables())
+            return told_by_arrays(model, specs, arrays, source, size)
     elif not isinstance(data, Mapping):
         return told_by_arrays(model, specs, in_old_names(next(iter(data), {}), rename, model.variables()), source, size)
     arrays = in_old_names(arrays, rename, model.variables())
@@ -146,8 +152,13 @@ def load_examples(
             return _split(arrays, specs, path.name)
         if not path.exists():
             raise BadInput(
-                f"{path}: no such file or folder; wanted a folder of pictures, or an .npz of arrays (N, ...)"
+                f"{path}: no such file or folder; wanted a folder of pictures, an .npz of arrays (N, ...) or a folder of .npz"
             )
+        if files := _array_files(path):
+            # each has sizes of its own where the model leaves axes open
+            parts = [_split(load_feeds(file, list(own)), own, file.name) for file in files]
+            feeds = [each for part in parts for each in part.feeds]
+            return Examples(feeds, f"{plural(len(feeds), 'set')} of {plural(len(files), 'file')} in {path.name}")
         files = picture_files(path, nested=True)
         sets = load_images(path, model, inputs=_closed(specs), ranges=ranges, most=None, nested=True)
         # one picture has no class, and neither has a folder that holds but one folder
@@ -162,6 +173,17 @@ def load_examples(
     if not sets:
         raise BadInput("no examples: give one set of arrays by name at least")
     return Examples([_checked(s, specs) for s in sets], f"{plural(len(sets), 'set')} given")
+
+
+def _array_files(path: Path) -> list[Path]:
+    """The .npz files of a folder that has no pictures, by name."""
+    found = [p for p in files_of(path) if p.suffix.lower() == ".npz" and p.is_file()] if path.is_dir() else []
+    if found:
+        try:
+            picture_files(path, nested=True)
+        except BadInput:
+            return found
+    return []
 
 
 def _closed(specs: Mapping[str, Spec]) -> dict[str, Spec]:
@@ -191,26 +213,55 @@ def _split(arrays: Mapping[str, Any], specs: Mapping[str, Spec], told: str) -> E
     whole = {n: a for n, a in given.items() if _is(a.shape, specs[n].shape)}
     if len(whole) == len(given) and not any(_leading(s) is None for s in specs.values()):
         return Examples([_checked(given, specs)], f"{told}, as one set")
-    many = {n: a for n, a in given.items() if n not in whole or _leading(specs[n]) is None}
+    batches = batches_of(specs)
+    axes = {n: next((i for i, d in enumerate(s.shape or ()) if d in batches), 0) for n, s in specs.items()}
+    open_ = {n for n, s in specs.items() if _leading(s) is None or (s.shape or (0,))[axes[n]] in batches}
+    many = {n: a for n, a in given.items() if n not in whole or n in open_}
     whole = {n: a for n, a in whole.items() if n not in many}
+    counts = {len(a) for n, a in many.items() if a.ndim and not axes[n] and _fits_but(a.shape, specs[n].shape, 0)}
+    if not counts:  # none has its batch in front
+        counts = {a.shape[i] for n, a in many.items() for i in range(a.ndim) if _fits_but(a.shape, specs[n].shape, i)}
+    alone = set()  # with an axis more than the model takes, of the examples
     for name, array in many.items():
         shape = specs[name].shape or ()
-        if array.ndim != len(shape) or not _is(array.shape[1:], shape[1:]):
-            problems.append(f"{told}: {name} is {array.shape}, wanted (N, ...) of {spec_text(specs[name])}")
-    counts = {len(a) for a in many.values() if a.ndim}
-    if len(counts) > 1:
+        if _fits_but(array.shape, shape, axes[name]):
+            continue
+        others = [i for i in range(array.ndim) if {array.shape[i]} == counts and _fits_but(array.shape, shape, i)]
+        if others:  # what has its batch elsewhere, as states of a recurrence
+            axes[name] = others[0]
+        elif _is(array.shape[1:], shape) and 1 in array.shape[1:]:
+            alone.add(name)
+        else:
+            problems.append(
+                f"{told}: {name} is {array.shape}, wanted (N, ...) of {spec_text(specs[name])}, or N in the place of its batch; "
+                "examples in sets as the model takes them go into an .npz each, in a folder"
+            )
+    counts = {len(a) if n in alone else a.shape[axes[n]] for n, a in many.items() if a.ndim > axes[n]}
+    if len(counts) > 1 and not problems:
         problems.append(f"{told}: arrays of {' and '.join(map(str, sorted(counts)))} examples, wanted as many of each")
     if 0 in counts:
         problems.append(f"{told}: no examples in it")
     if problems:
         raise BadInput(*problems)
     [count] = counts
-    batch = next((b for n in many if (b := _leading(specs[n])) is not None), min(OPEN_BATCH, count))
+    sizes = [(specs[n].shape or (1,))[axes[n]] for n in many if n not in alone]
+    batch = next((b for b in sizes if isinstance(b, int)), 1 if alone else min(OPEN_BATCH, count))
+    if alone and batch != 1:
+        raise BadInput(f"{told}: {', '.join(sorted(alone))}: one example each, and the model takes {batch} at a time")
     feeds = []
     for start in range(0, count, batch):
         chosen = np.arange(start, start + batch) % count
-        feeds.append(_checked({**{n: a[chosen] for n, a in many.items()}, **whole}, specs))
+        part = {n: a[start] if n in alone else a.take(chosen, axes[n]) for n, a in many.items()}
+        feeds.append(_checked({**part, **whole}, specs))
     return Examples(feeds, f"{plural(count, 'example')} of {told}", count)
+
+
+def _fits_but(shape: tuple[int, ...], wanted: Any, axis: int) -> bool:
+    """True for a shape that has another size in the place of one axis at most."""
+    pairs = zip(shape, wanted or ())
+    return len(shape) == len(wanted or ()) and all(
+        i == axis or isinstance(w, str) or w == g for i, (g, w) in enumerate(pairs)
+    )
 
 
 def spec_text(spec: Spec) -> str:

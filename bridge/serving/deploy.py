@@ -14,6 +14,8 @@ from dataclasses import replace as replaced
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import onnx
+
 from converters.reader import data_files
 from hybrid.formats.files import move, open_file, replacing, scratch, write
 
@@ -170,6 +172,7 @@ def deploy(
             specs_of_onnx(made.proto),
             {o.name: onnx_spec(o) for o in made.proto.graph.output},
             labels_of(made.proto),
+            _chosen(made.proto),
             max_batch,
             not opened.is_onnx,
             said["input"] if takes_pixels(said := taken_by(made.proto)) else None,
@@ -246,6 +249,21 @@ def _check_place(target: Path, folder: Path, archive: bool) -> None:
         raise BadInput(f"{folder}: there is no folder {inside} to make it in")
     if not os.access(inside, os.W_OK):
         raise BadInput(f"{inside}: nothing may be written to this folder")
+
+
+def _chosen(proto: onnx.ModelProto) -> frozenset[str]:
+    """Outputs that are the best of something, or their places."""
+    makers = {o: node for node in proto.graph.node for o in node.output}
+    stored = {i.name for i in proto.graph.initializer}
+    found = set()
+    for output in proto.graph.output:
+        node = makers.get(output.name)
+        while node is not None and node.op_type not in ("TopK", "ArgMax", "ArgMin"):
+            inputs = [i for i in node.input if i and i not in stored]
+            node = makers.get(inputs[0]) if len(inputs) == 1 else None
+        if node is not None:
+            found.add(output.name)
+    return frozenset(found)
 
 
 def _ready(

@@ -28,6 +28,8 @@ class Package:
     inputs: Mapping[str, Spec]
     outputs: Mapping[str, Spec]
     labels: tuple[str, ...] = ()
+    chosen: Container[str] = ()
+    """Outputs that are the best of something, or their places, and no score of each class."""
     max_batch: int | None = None
     """The largest batch that a server may make of requests; None where nobody said one."""
     from_symbol: bool = False

@@ -17,7 +17,7 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import show
 
 from ..models import onnx_spec, specs_of_onnx
-from ..paths import BadInput, served_in
+from ..paths import BadInput, listed, served_in
 from .package import LABELS, Layout, Package, labels_file
 
 CONFIG, MODEL = "config.pbtxt", "model.onnx"
@@ -60,7 +60,10 @@ def layout(package: Package, place: Path) -> Layout:
         kept = [f"{package.name}/{n}" for n in (CONFIG, LABELS) if (folder / n).is_file()]
         note = _kept_configuration(folder / CONFIG, package.max_batch) if (folder / CONFIG).is_file() else note
     notes = [note] if note else []
-    if package.labels and not any(_is_of_classes(package, s, most) for s in package.outputs.values()):
+    named = [n for n in package.outputs if _is_of_classes(package, n, most)]
+    if named and len(package.outputs) > 1:
+        notes.append(f"{LABELS} names the classes of {listed(named)}")
+    elif package.labels and not named:
         maps = [n for n, s in package.outputs.items() if _is_of_pixels(package, s)]
         why = (
             f"{maps[0]} holds a score of each of {len(package.labels)} classes for every pixel, and Triton names classes of whole "
@@ -106,7 +109,7 @@ def config(package: Package, max_batch: int) -> str:
     for name, spec in package.inputs.items():
         lines += ["input [", *_tensor(name, spec, max_batch), "]"]
     for name, spec in package.outputs.items():
-        labelled = [f"    label_filename: {_quoted(LABELS)}"] if _is_of_classes(package, spec, max_batch) else []
+        labelled = [f"    label_filename: {_quoted(LABELS)}"] if _is_of_classes(package, name, max_batch) else []
         lines += ["output [", *_tensor(name, spec, max_batch, labelled), "]"]
     lines += ["dynamic_batching {", "}"] if max_batch else []
     return "\n".join([*lines, "instance_group [", "  {", "    count: 1", "    kind: KIND_AUTO", "  }", "]", ""])
@@ -126,8 +129,11 @@ def _tensor(name: str, spec: Spec, max_batch: int, more: list[str] | None = None
     return ["  {", *out, *(more or []), "  }"]
 
 
-def _is_of_classes(package: Package, spec: Spec, max_batch: int) -> bool:
-    """True for scores, as many as there are names."""
+def _is_of_classes(package: Package, output: str, max_batch: int) -> bool:
+    """True for an output of scores, as many as there are names."""
+    spec = package.outputs[output]
+    if output in package.chosen:
+        return False
     dims = (spec.shape or ())[1 if max_batch else 0 :]
     known = all(isinstance(d, int) for d in dims)
     scores = spec.dtype is not None and is_float(spec.dtype)

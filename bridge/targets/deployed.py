@@ -23,7 +23,7 @@ from ..inputs import Given, as_specs, loaded, sources_of
 from ..job import NotEquivalent
 from ..judge import check
 from ..models import BadInput, Model, in_own_dtypes, onnx_spec, open_model, specs_of_onnx
-from ..openings import as_example, is_open, sized
+from ..openings import as_example, batches_of, is_open, sized
 from ..paths import SizesWanted
 from ..result import Case, Progress, VerifyResult
 from ..runners import OutputsOnly
@@ -365,10 +365,10 @@ def _reference(model: Model, specs: Mapping[str, Spec]) -> tuple[Engine, Mapping
     declared = specs_of_onnx(model.proto) if model.proto is not None else {}
     # a shape alone is of the dtype that the file says: a target may take floats for bytes without a word
     specs = in_own_dtypes(specs, declared)
-    complete = {**sized(model), **specs}
+    complete = {**sized(model, given=specs), **specs}
     unsaid = {n: s.shape for n, s in complete.items() if n in declared and (s.shape is None or is_open(s))}
     if unsaid:
-        raise SizesWanted({n: as_example(shape) for n, shape in unsaid.items()})
+        raise SizesWanted({n: as_example(shape, batches_of(declared)) for n, shape in unsaid.items()})
     try:
         return NativeEngine(model.native, complete), complete
     except (ConversionError, MXNetError):

@@ -359,7 +359,16 @@ class BaseModule:
         if not isinstance(eval_metric, metric.EvalMetric):
             eval_metric = metric.create(eval_metric)
 
-        run = self._resumable(eval_metric)
+        called = {
+            "batch_end_callback": batch_end_callback,
+            "epoch_end_callback": epoch_end_callback,
+            "eval_end_callback": eval_end_callback,
+            "eval_batch_end_callback": eval_batch_end_callback,
+            "validation_metric": validation_metric,
+            "monitor": monitor,
+            "sparse_row_id_fn": sparse_row_id_fn,
+        }
+        run = self._resumable(eval_metric, called)
         for epoch in range(begin_epoch, num_epoch) if run is None else run.epochs(num_epoch, begin_epoch):
             started = time.time()
             self._begin_epoch(epoch, train_data)
@@ -408,14 +417,14 @@ class BaseModule:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
             train_data.reset()
 
-    def _resumable(self, eval_metric: metric.EvalMetric) -> Any:
-        """The keeper of this training's state, where ``--resume`` asks for one; else None."""
+    def _resumable(self, eval_metric: metric.EvalMetric, called: dict[str, Any]) -> Any:
+        """The keeper of this training's state, where ``--resume`` asks for one; else None. called: what fit calls besides."""
         if Settings.folder is None:
             return None
         from .. import resuming  # it stands on the stores, which most programs do without
 
-        run = resuming.Training(module=self, keep={"metric": eval_metric})
-        run._by_fit = True
+        run = resuming.Training(module=self)
+        run._is_of_fit({"eval_metric": eval_metric, **called}, (self, getattr(self, "_optimizer", None)))
         return run
 
     def _begin_epoch(self, epoch: int, train_data: Any) -> None:

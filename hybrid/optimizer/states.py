@@ -64,6 +64,15 @@ def _class(cls: type) -> bytes:
     return f"c{module}\n{cls.__qualname__}\n".encode()
 
 
+def can_hold(value: Any) -> bool:
+    """True for what a file of states can say."""
+    try:
+        dump(value)
+    except TypeError:
+        return False
+    return True
+
+
 class _Writer:
     """Turns values into operations, things that are referred to twice into references."""
 

@@ -1,7 +1,7 @@
 """Training that goes on where it was cut off, bit for bit: weights, optimizer, rates, random numbers and the place in the data.
 
-``python -m hybrid --resume FOLDER train.py`` has ``Module.fit`` keep all of that in a folder, and go on from it. A program with a
-loop of its own says where its epochs and batches are::
+``python -m hybrid --resume FOLDER train.py`` has ``Module.fit`` keep all of that in a folder, with what its callbacks carry, and
+go on from it. A program with a loop of its own says where its epochs and batches are::
 
     run = mx.resuming.Training(net=net, trainer=trainer)
     for epoch in run.epochs(10):

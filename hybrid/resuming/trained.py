@@ -16,6 +16,7 @@ from ..gluon import Block, HybridBlock, Parameter, Trainer
 from ..kvstore.dist import DistStore
 from ..lr_scheduler import LRScheduler
 from ..ndarray import NDArray
+from .callbacks import Unwritten
 from .own import given_back, taken, under
 
 COUNTS = {"num_update", "idx2name", "param_dict", "sym_info", "_all_index_update_counts", "_index_update_count"}
@@ -46,6 +47,10 @@ class Trained:
         return any(trainer is one for one in self._trainers)
 
     # -- what the program asks for ---------------------------------------------------------------------------------------
+
+    def unwritten(self) -> list[Unwritten]:
+        """Attributes of schedules of rates that files of states cannot hold."""
+        return [rest for one in self._optimizers() for rest in unwritten(one)]
 
     def _optimizers(self) -> list[Any]:
         sources = self._trainers if self._module is None else [self._module]
@@ -154,7 +159,10 @@ class Trained:
             found.update({f"gradient/{i}/{name}": array.asnumpy() for i, array in enumerate(own)})
         for t, (store, updaters, trainer) in enumerate(self._stores()):
             for i, updater in enumerate(updaters):
-                found[f"optimizer/{t}/{i}"] = np.frombuffer(updater.get_states(dump_optimizer=True), np.uint8)
+                with contextlib.ExitStack() as stack:
+                    for rest in unwritten(updater.optimizer):
+                        stack.enter_context(rest.out_of_the_way())
+                    found[f"optimizer/{t}/{i}"] = np.frombuffer(updater.get_states(dump_optimizer=True), np.uint8)
             if (scaler := getattr(trainer, "_amp_loss_scaler", None)) is not None:
                 found[f"loss_scale/{t}"] = as_bytes({name: getattr(scaler, name) for name in LOSS_SCALE})
             for i, array in enumerate(getattr(store, "_kept", {}).values()):
@@ -334,6 +342,12 @@ class Trained:
                     raise MXNetError(f"Training: {param.name} has not been initialized; call initialize() before")
                 wanted[f"parameter/0/{name}"] = (param.shape, np.dtype(param.dtype))
         return wanted
+
+
+def unwritten(optimizer: Any) -> list[Unwritten]:
+    """Attributes of the schedule of an optimizer that a file of its states cannot hold, where there is a schedule."""
+    schedule = getattr(optimizer, "lr_scheduler", None)
+    return [Unwritten(schedule)] if isinstance(schedule, LRScheduler) else []
 
 
 def _named(given: Any, kind: type, what: str) -> Iterator[tuple[str, Any]]:

@@ -24,6 +24,7 @@ from ..kvstore.world import World, joined_world
 from ..ndarray import waitall
 from . import carried, own
 from .again import Again, Calls
+from .callbacks import Callbacks
 from .data import Drawn, Together, mark, says_its_state, size, stand, standing
 from .own import under
 from .trained import Trained, as_bytes
@@ -124,6 +125,8 @@ class Training:
         """True once epochs gave one, until it has given the last."""
         self._by_fit = False
         """True in Module.fit, which calls _write_due behind its callbacks: these are called when the next batch is there."""
+        self._callbacks: Callbacks | None = None
+        """Schedules of rates, and all that fit was given beside the data."""
         self._due: Any = None
         self._told = False
         self._at_head: dict[str, Any] = {}
@@ -138,6 +141,7 @@ class Training:
                 raise MXNetError(f"Training: {self._folder} is a file, wanted a folder to keep the state in")
             self._check_place()
             Settings.used = True
+            self._callbacks = Callbacks({"lr_scheduler": self._trained.unwritten()}, ())
             self._now()  # what cannot be kept is refused before it trains
             self._found = self._load()
             if self._found is not None:
@@ -357,6 +361,15 @@ class Training:
         """
         return enumerate(self.batches(data, *others), self._batch)
 
+    def _is_of_fit(self, called: Mapping[str, Any], trained: Iterable[Any]) -> None:
+        """Module.fit says that it is what trains. called: what it was given to call, whose variables are to be kept as well.
+        trained: what has a place of its own in the state."""
+        self._by_fit = True
+        before, self._callbacks = self._callbacks, None
+        self._callbacks = Callbacks({"lr_scheduler": self._trained.unwritten(), **called}, trained, before)
+        if self._found is not None:
+            self._set_now(self._found, "now", random="at_begin" not in self._found)
+
     def _write_due(self) -> None:
         """Write the state that was due behind a batch."""
         if self._due is not None:
@@ -369,7 +382,8 @@ class Training:
         """Random numbers, and what is kept for the program, as they are now."""
         arrays: dict[str, np.ndarray] = {}
         kept = {name: own.taken(value, f"keep[{name!r}]", arrays) for name, value in self._keep.items()}
-        return {"random": rng.get_all_states(), "kept": kept, "arrays": arrays}
+        called = {} if self._callbacks is None else self._callbacks.taken(arrays)
+        return {"random": rng.get_all_states(), "kept": kept, "called": called, "arrays": arrays}
 
     def _set_now(self, found: Mapping[str, np.ndarray], when: str, random: bool = True) -> dict[str, Any]:
         """Set both to what they were at a time: "at_head", "at_begin" of the batches, "now", or "later", with the next batch."""
@@ -387,6 +401,8 @@ class Training:
                     f"{self._path()}: the state has another kind of thing, or an array of another shape, as keep[{name!r}]; start "
                     f"the program that wrote it, or {self._anew()}"
                 )
+        if self._callbacks is not None:
+            self._callbacks.give_back(held.get("called", {}), arrays)
         if random:
             rng.set_all_states(held["random"])
         return {**held, "arrays": arrays}
@@ -538,7 +554,7 @@ class Training:
         if later is not None:
             times["later"] = later
         for when, held in times.items():
-            arrays[when] = as_bytes({"random": held["random"], "kept": held["kept"]})
+            arrays[when] = as_bytes({n: held[n] for n in ("random", "kept", "called") if n in held})
             arrays.update({f"own/{name}": array for name, array in held["arrays"].items()})
         arrays.update(self._trained.state())
         world = joined_world()

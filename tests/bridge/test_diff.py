@@ -398,3 +398,30 @@ def test_the_command_tells_by_its_exit_status(net: Path, tmp_path: Path) -> None
     assert told["same"] is False
     assert told["changes"][0]["text"] == "epsilon 1e-05 -> 0.01"
     assert runner.invoke(app, ["diff", str(net), str(tmp_path / "none.onnx")]).exit_code == 2
+
+
+def test_what_matters_is_told_before_mere_forms(tmp_path: Path) -> None:
+    """A file that works its sizes out as it goes, and one after training that has them written down."""
+    body = """(float[N, 3] x) => (float[N, 2] y) {{
+        {reshape}
+        z = MatMul (r, w)
+        y = {last} (z)
+    }}"""
+    sizes = "s = Shape (x) r = Reshape (x, s)"
+    made = {}
+    for name, reshape, last, seed in (("old", sizes, "Tanh", 0), ("new", "r = Identity (x)", "Sigmoid", 1)):
+        graph = onnx.parser.parse_graph(f"net {body.format(reshape=reshape, last=last)}")
+        weights = np.random.default_rng(seed).standard_normal((3, 2)).astype(np.float32)
+        graph.initializer.append(numpy_helper.from_array(weights, "w"))
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        for node in model.graph.node:
+            node.name = f"{node.op_type}_{node.output[0]}"
+        made[name] = tmp_path / f"{name}.onnx"
+        onnx.save(model, made[name])
+    found = bridge.diff(made["old"], made["new"])
+    assert {c.operator: c._group for c in found.changes} == {"Shape": 3, "Reshape": 3, "MatMul": 2, "Tanh": 1}
+    headings = [line for line in found.lines() if line.endswith("):")]
+    assert [h.split(" (")[0].split(":")[0] for h in headings] == ["what is computed", "weights", "form"]
+    assert re.match(r"old -> new: \d differences \(1 operator, 1 parameter, \d form\)", str(found))
+    one = bridge.diff(made["old"], made["old"])
+    assert one.same and not one.lines()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import logging
 import random
 import re
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,10 +39,14 @@ class Cut(BaseException):
 
 
 class Break:
-    """A place at which a program may be cut off, and what it makes its Training with."""
+    """A place at which a program may be cut off, and what it makes its Training with. It has no __dict__: of objects that have one,
+    a fit goes on with the attributes."""
+
+    __slots__ = ("change", "folder", "heard", "left", "passed")
 
     def __init__(self, folder: Path | None, left: int) -> None:
         self.folder, self.left, self.passed = folder, left, 0
+        self.heard: dict[Any, Any] = {}
 
     def __call__(self) -> None:
         self.passed += 1
@@ -518,23 +526,23 @@ def symbol() -> Any:
     return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(hidden, num_hidden=2, name="b"), name="softmax")
 
 
-def fitted(module: Any, data: Any, at: Break, end: Any = None, **settings: Any) -> Weights:
-    """Fit it, under --resume where a folder is given; what its callbacks are told comes along."""
-    told = {}
+def fitted(module: Any, data: Any, at: Break, end: Any = None, also: Any = (), **settings: Any) -> Weights:
+    """Fit it, under --resume where a folder is given; what its callbacks are told comes along. also: called ahead of that."""
 
     def tell(said: Any) -> None:
-        told[f"{said.epoch} {said.nbatch}"] = np.array([value for _, value in said.eval_metric.get_name_value()])
+        at.heard[f"{said.epoch} {said.nbatch}"] = np.array([value for _, value in said.eval_metric.get_name_value()])
         getattr(at, "change", lambda _: at())(said)
 
     before = Settings.folder, Settings.every, Settings.trainings, Settings.used
     Settings.folder, Settings.every, Settings.trainings = at.folder and str(at.folder), 2, 0
     try:
         settings = {"num_epoch": EPOCHS, "optimizer_params": {"learning_rate": 0.1}, **settings}
-        module.fit(data, batch_end_callback=tell, epoch_end_callback=end, **settings)
+        module.fit(data, batch_end_callback=[*also, tell], epoch_end_callback=end, **settings)
     finally:
         Settings.folder, Settings.every, Settings.trainings, Settings.used = before
-    if told:  # what the last callback was told, which a run that was cut off tells as well
-        place, values = list(told.items())[-1]
+    told: dict[str, Any] = {}
+    if at.heard:  # what the last callback was told, which a run that was cut off tells as well
+        place, values = list(at.heard.items())[-1]
         told = {"told": values, "at": np.array(list(map(int, place.split())))}
     return {**told, **{name: array.asnumpy() for held in module.get_params() for name, array in held.items()}}
 
@@ -581,27 +589,148 @@ def callbacks_change_it(at: Break) -> Weights:
         speed(said)
         tell()
 
-    at.change = change  # type: ignore[attr-defined]
+    at.change = change
     return fitted(module, data, at)
 
 
 def own_iterators(make: Callable[[], Any]) -> Program:
     def program(at: Break) -> Weights:
-        module, other, told = mx.mod.Module(symbol()), Mixed(), []
+        module, other = mx.mod.Module(symbol()), Mixed()
+        measured = Break(None, 0)
 
         def tell(said: Any) -> None:
-            told.append(said.eval_metric.get()[1])
+            measured.heard[0] = said.eval_metric.get()[1]
 
         found = fitted(module, make(), at, eval_data=other, eval_metric="ce", eval_end_callback=tell)
-        if told:
-            found["told"] = np.array([*found["told"], told[-1]])
+        if measured.heard:
+            found["told"] = np.array([*found["told"], measured.heard[0]])
         again = module.score(other, "ce")[0][1]  # which goes through its data first, if all epochs are done
         return {**found, "again": np.array([again, np.random.rand()])}
 
     return program
 
 
+class Halving:
+    """Cuts the rate by counters, means and draws of its own, and those of its class."""
+
+    steps = 0
+
+    def __init__(self, module: Any, kind: dict[str, float]) -> None:
+        self.module, self.kind, self.seen = module, kind, 0
+        self.log: list[float] = []
+        self.draws = np.random.RandomState(2)
+        self.inner = SimpleNamespace(mean=np.zeros(2), best=None)
+        self.parts = [SimpleNamespace(n=0)]
+        self.counted = Counter()  # type: ignore[var-annotated]
+
+    def __call__(self, said: Any) -> None:
+        self.seen += 1
+        Halving.steps += 1
+        self.kind["n"] = self.kind.get("n", 0) + 1
+        self.parts[0].n += 2
+        self.counted[said.nbatch] += 1
+        self.inner.mean += self.draws.rand(2)
+        self.log.append(float(self.inner.mean[0]))
+        if self.inner.best is None or self.log[-1] % 1 > self.inner.best:
+            self.inner.best = self.log[-1] % 1
+        self.lately = self.log[-1] % 0.25
+        total = self.seen + Halving.steps + self.kind["n"] + self.parts[0].n + self.counted[1]
+        self.module._optimizer.lr = 0.1 / (1 + total % 7) + self.inner.best + self.lately
+
+
+GLOBAL = {"n": 0.0}
+NUMBER = 0
+
+
+def by_globals(said: Any, factor: float = 1.0) -> None:
+    global NUMBER
+    NUMBER += 1
+    GLOBAL["n"] += factor * NUMBER
+    said.locals["self"]._optimizer.lr = 0.1 / (1 + GLOBAL["n"] % 5)
+
+
+def callbacks_that_count(at: Break) -> Weights:
+    global NUMBER
+    GLOBAL["n"], NUMBER, Halving.steps = 0.0, 0, 0
+    module, epochs = mx.mod.Module(symbol()), 0
+    first, second, method = Halving(module, {}), Halving(module, {}), Halving(module, {"n": 3})
+    means: list[Any] = []
+
+    def end(epoch: int, net: Any, arguments: Any, states: Any) -> None:
+        nonlocal epochs
+        epochs += 1
+        means.append(arguments["a_weight"].mean())
+        module._optimizer.lr = abs(float(sum(m.asscalar() for m in means))) * epochs
+
+    def change(said: Any) -> None:
+        at()
+
+    at.change = change
+    among = [first, functools.partial(by_globals, factor=0.5), method.__call__]
+    found = fitted(module, shuffled(), at, [end, lambda *told: second(SimpleNamespace(nbatch=told[0]))], also=among)
+    ends = [
+        first.seen,
+        first.log[-1],
+        second.seen,
+        method.kind["n"],
+        Halving.steps,
+        epochs,
+        len(means),
+        NUMBER,
+        GLOBAL["n"],
+    ]
+    return {**found, "ends": np.array(ends)}
+
+
+class Drawing(mx.lr_scheduler.LRScheduler):
+    """A rate by counts that a file of states can hold, and by draws and arrays that it cannot."""
+
+    def __init__(self) -> None:
+        super().__init__(0.1)
+        self.calls, self.rule, self.log = 0, (lambda n: 1 + n % 3), logging.getLogger("drawing")
+        self.draws, self.sums = np.random.RandomState(7), np.zeros(2)
+
+    def __call__(self, num_update: int) -> float:
+        self.calls += 1
+        self.sums += self.draws.rand(2)
+        return float(0.1 / self.rule(self.calls) + self.sums[0] % 0.1)
+
+
+class Best(mx.metric.EvalMetric):
+    """A metric that remembers more than reset empties, beside things that nobody keeps."""
+
+    def __init__(self) -> None:
+        super().__init__("best")
+        self.best, self.lines, self.log = 0.0, iter("abc"), logging.getLogger("best")
+
+    def update(self, labels: Any, preds: Any) -> None:
+        self.best = max(getattr(self, "best", 0), float(preds[0].max().asscalar()))
+        self.sum_metric += self.best
+        self.num_inst += 1
+
+
+def schedule_and_metrics(at: Break) -> Weights:
+    schedule, metric, other = Drawing(), Best(), Best()
+    told = {"optimizer_params": {"lr_scheduler": schedule}, "eval_metric": metric, "validation_metric": other}
+    found = fitted(mx.mod.Module(symbol()), shuffled(), at, eval_data=mx.io.NDArrayIter(X, Y, 4), **told)
+    return {**found, "ends": np.array([schedule.calls, *schedule.sums, metric.best, other.best])}
+
+
+def schedule_in_a_loop(at: Break) -> Weights:
+    schedule = Drawing()
+    net, trainer = made("sgd", lr_scheduler=schedule)
+    run = at.training(net=net, trainer=trainer)
+    for _ in run.epochs(EPOCHS):
+        for x, y in run.batches(loader(shuffle=True)):
+            step(net, trainer, x, y)
+            at()
+    return {**weights(net), "ends": np.array([schedule.calls, *schedule.sums])}
+
+
 MODULES: dict[str, Program] = {
+    "a schedule and metrics": schedule_and_metrics,
+    "a schedule in a loop": schedule_in_a_loop,
+    "callbacks that count": callbacks_that_count,
     "own iterators": own_iterators(Mixed),
     "own iterators that draw": own_iterators(lambda: Mixed(draws=True)),
     "own iterators that say": own_iterators(Saying),
@@ -616,6 +745,48 @@ MODULES: dict[str, Program] = {
 @pytest.mark.parametrize("name", MODULES)
 def test_a_fit_goes_on(name: str, tmp_path: Path) -> None:
     goes_on(MODULES[name], tmp_path)
+
+
+def test_what_callbacks_carry_and_a_state_cannot_have_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Once each: what may change as it is from the start, what was set to something else when that happens."""
+
+    class Carrying:
+        def __init__(self) -> None:
+            self.lines = iter("abc")
+            self.other = gluon.nn.Dense(1)
+            self.data, self.speed, self.log = shuffled(), mx.callback.Speedometer(4), logging.getLogger("carrying")
+            self.when: Any = None
+            self.records: list[Any] = []
+
+        def __call__(self, said: Any) -> None:
+            self.when = datetime.now()
+            self.records.append(SimpleNamespace(of=said.nbatch))
+
+    fitted(mx.mod.Module(symbol()), shuffled(), Break(tmp_path, 0), also=[mx.callback.Speedometer(4), Carrying()])
+    told = [t.split(", ") for t in re.findall(r"carries (.*?) from call to call", caplog.text)]
+    assert told[0] == ["batch_end_callback[1].lines", "batch_end_callback[1].other", "batch_end_callback[2]().at"]
+    assert sorted(path for paths in told[1:] for path in paths) == [
+        "batch_end_callback[1].records",
+        "batch_end_callback[1].when",
+    ]
+
+
+def test_settings_of_callbacks_are_those_of_the_program(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A state has no more of them than training has changed."""
+
+    def program(at: Break, factor: float) -> Any:
+        meter = SimpleNamespace(factor=factor, n=0)
+
+        def count(said: Any) -> None:
+            meter.n += meter.factor
+
+        fitted(mx.mod.Module(symbol()), shuffled(), at, also=[count])
+        return meter
+
+    with pytest.raises(Cut):
+        start(lambda at: program(at, 1.0), Break(tmp_path, 9))
+    assert start(lambda at: program(at, 0.5), Break(tmp_path, 0)).n == 7 + (16 - 7) * 0.5  # the state is that behind 7
+    assert "meter" not in caplog.text
 
 
 def test_a_fit_that_begins_later_goes_on(tmp_path: Path) -> None:
@@ -724,12 +895,11 @@ def test_random_numbers_of_a_sampler_are_not_kept_silently(tmp_path: Path, caplo
     with pytest.raises(MXNetError, match=r"the data gives other batches there than it gave: .*in keep; .*exact=False"):
         start(program, Break(tmp_path, 0))
 
-    def all_the_same(at: Break) -> Weights:
-        training = at.training
-        at.training = lambda **what: training(**{**what, "exact": False})  # type: ignore[method-assign]
-        return program(at)
+    class Inexact(Break):
+        def training(self, **what: Any) -> Training:
+            return super().training(**what, exact=False)
 
-    start(all_the_same, Break(tmp_path, 0))
+    start(program, Inexact(tmp_path, 0))
     assert "going on all the same" in caplog.text
 
 

@@ -563,3 +563,61 @@ def test_every_network_in_every_precision(network) -> None:
     else:
         assert integers.sqnr > 15
         assert integers.fused > integers.sqnr - 3
+
+
+def with_states():
+    """A sequence through an LSTM whose states, (layers, batch, units), are inputs."""
+    rnn = S.RNN(S.var("x"), S.var("w"), S.var("h"), S.var("c"), mode="lstm", state_size=4, num_layers=2, name="rnn")
+    last = S.SequenceLast(rnn, name="last")
+    return S.FullyConnected(last, num_hidden=3, name="top")
+
+
+@pytest.mark.parametrize("dynamic", [(), ("--dynamic", "batch")])
+@pytest.mark.parametrize("form", ["in place", "one each", "folder", "other batches"])
+def test_examples_with_a_batch_that_is_not_in_front(form: str, dynamic: tuple[str, ...], tmp_path) -> None:
+    """One .npz with N in the place of the batch, or an axis more; a folder with a set in each."""
+    prefix = saved(tmp_path, with_states(), small(x=(5, 1, 6), h=(2, 1, 4), c=(2, 1, 4))(with_states()))
+    rng = np.random.default_rng(1)
+    sets = [{"x": (5, 1, 6), "h": (2, 1, 4), "c": (2, 1, 4)} for _ in range(18)]
+    drawn = [{n: rng.normal(size=s).astype(np.float32) for n, s in each.items()} for each in sets]
+    source = tmp_path / "sets.npz"
+    if form == "in place":
+        np.savez(source, **{n: np.concatenate([d[n] for d in drawn], 1) for n in sets[0]})
+    elif form == "one each":
+        np.savez(source, **{n: np.stack([d[n] for d in drawn]) for n in sets[0]})
+    else:
+        source = tmp_path / "sets"
+        source.mkdir()
+        size = 3 if form == "other batches" and dynamic else 1
+        for i in range(0, len(drawn), size):
+            each = {n: np.concatenate([d[n] for d in drawn[i : i + size]], 1) for n in sets[0]}
+            np.savez(source / f"{i:02}.npz", **each)
+    words = [
+        "convert",
+        prefix,
+        "-o",
+        str(tmp_path / "q.onnx"),
+        "--input",
+        "x:5,1,6",
+        *dynamic,
+        "--quantize",
+        str(source),
+    ]
+    told = CliRunner().invoke(app, words)
+    assert told.exit_code == 0, told.output
+    said = " ".join(told.output.split())
+    if source.suffix:
+        assert "on 18 examples of sets.npz" in said
+    else:
+        count = len(list(source.iterdir()))
+        assert f"on {count} sets of {count} files in sets" in said
+
+
+def test_examples_that_fit_nowhere(tmp_path) -> None:
+    prefix = saved(tmp_path, with_states(), small(x=(5, 1, 6), h=(2, 1, 4), c=(2, 1, 4))(with_states()))
+    np.savez(tmp_path / "a.npz", x=np.ones((5, 7, 6)), h=np.ones((2, 7, 5)), c=np.ones((2, 7, 4)))
+    (tmp_path / "empty").mkdir()
+    for source, said in (("a.npz", "h is (2, 7, 5), wanted (N, ...) of 2x1x4"), ("empty", "a folder without pictures")):
+        words = ["convert", prefix, "-o", str(tmp_path / "q.onnx"), "--input", "x:5,1,6", "--quantize"]
+        told = CliRunner().invoke(app, [*words, str(tmp_path / source)])
+        assert told.exit_code == 2 and said in " ".join(told.output.split()), told.output

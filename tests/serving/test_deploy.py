@@ -572,6 +572,43 @@ def test_labels_of_an_served_model(plain: Path, model: Path, tmp_path: Path) -> 
         bridge.deploy(model, "python", tmp_path / "b", labels=names)
 
 
+@pytest.fixture
+def ranker(tmp_path: Path) -> Path:
+    """Scores of five classes, of four for each of three words, and the two best of the five."""
+    x = mx.sym.var("data")
+    scores = mx.sym.softmax(mx.sym.FullyConnected(x, num_hidden=5, name="top"), name="scores")
+    words = mx.sym.reshape(mx.sym.FullyConnected(x, num_hidden=12, name="of_words"), shape=(-1, 3, 4), name="words")
+    best = mx.sym.topk(scores, k=2, ret_typ="both", name="best")
+    net = mx.sym.Group([scores, words, best[0], best[1]])
+    shapes = {"data": (1, 6)}
+    rng = np.random.default_rng(0)
+    found = dict(zip(net.list_arguments(), net.infer_shape(**shapes)[0]))
+    arrays = {n: mx.nd.array(rng.normal(size=s)) for n, s in found.items() if n not in shapes}
+    mx.model.save_checkpoint(str(tmp_path / "ranker"), 0, net, arrays, {})
+    return tmp_path / "ranker"
+
+
+@pytest.mark.parametrize("by", ["symbol", "file"])
+def test_labels_are_of_the_scores_of_classes(by: str, ranker: Path, tmp_path: Path) -> None:
+    """And not of the best two of them, however many names there are: a line says which output has them."""
+    told = {"inputs": {"data": (1, 6)}, "batch": "batch"}
+    names = [f"kind {i}" for i in range(5)]
+    if by == "symbol":
+        done = bridge.deploy(ranker, "triton", tmp_path / "r", labels=names, **told)
+        assert "labels: 5 names for the classes of scores_output" in done.warnings
+        with pytest.raises(bridge.BadInput, match="got 2 names, and no output has as many classes"):
+            bridge.deploy(ranker, "triton", tmp_path / "two", labels=names[:2], **told)
+    else:
+        bridge.convert(ranker, output=tmp_path / "r.onnx", **told)
+        done = bridge.deploy(tmp_path / "r.onnx", "triton", tmp_path / "r", name="ranker", labels=names)
+        two = bridge.deploy(tmp_path / "r.onnx", "triton", tmp_path / "two", name="ranker", labels=names[:2])
+        assert any("no output holds a score for each of 2 names" in w for w in two.warnings)
+        assert "label_filename" not in (tmp_path / "two" / "ranker" / "config.pbtxt").read_text()
+    assert "labels.txt names the classes of scores_output" in done.warnings
+    text = (tmp_path / "r" / "ranker" / "config.pbtxt").read_text()
+    assert [part.split('"')[1] for part in text.split("output [")[1:] if "label_filename" in part] == ["scores_output"]
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     labels = tmp_path / "labels.txt"
     labels.write_text("\n".join(NAMES))

@@ -369,3 +369,16 @@ def test_a_shape_alone_is_of_the_dtype_of_the_file(tmp_path: Path) -> None:
         result = bridge.verify_targets(tmp_path / "bytes.onnx", ["onnxruntime"], inputs={"data": (2, 4)})
     assert [o.verdict for o in result.outcomes] == [deployed.AGREES]
     assert set(fed) == {np.dtype(np.uint8)}
+
+
+def test_one_file_of_a_detector_for_both(tmp_path: Path) -> None:
+    """As the face page has it: with NonMaxSuppression or without any, and not with TensorRT's own operator."""
+    anchors = mx.sym.var("anchors", shape=(1, 6, 4))
+    boxes = mx.sym.contrib.MultiBoxDetection(mx.sym.var("by_class"), mx.sym.var("offsets"), anchors, name="found")
+    mx.model.save_checkpoint(str(tmp_path / "m"), 0, boxes, {"anchors": mx.nd.random.uniform(shape=(1, 6, 4))}, {})
+    words = ["convert", str(tmp_path / "m"), "--input", "by_class:1,3,6", "--input", "offsets:1,24", "--no-verify"]
+    words += ["--target", "openvino", "--target", "tensorrt"]
+    for nms, status in (("onnx", 0), ("none", 0), ("tensorrt-plugin", 2)):
+        told = sys_run.invoke(app, [*words, "--nms", nms, "-o", str(tmp_path / "out.onnx")])
+        assert told.exit_code == status, told.output
+    assert "openvino has no operator of the domain TRT" in " ".join(told.output.split())
