@@ -25,12 +25,14 @@ DOCUMENT = ROOT / "docs" / "troubleshooting.md"
 ARCFACE = "fixtures/models/arcface/model"
 LENET = "fixtures/models/lenet/model"
 SIGNALS = {
+    "bridge.models.NoParams": "a BadInput that knows what is missing; explained as that one",
     "bridge.many.children.Killed": "between the processes of many models; a model's note says it",
     "bridge.many.children.TooLarge": "the same",
     "bridge.runtime.Late": "between onnxruntime's process and its caller; told as OutOfTime",
     "bridge.scripts.run_on_target.Refused": "inside of the process that runs on a target; told as bridge's Refused",
     "converters.node_importer.NoReading": "collected into one UnsupportedModel",
     "converters.node_importer._Reported": "the same",
+    "hybrid.core.attrs.NotTaken": "between attributes and Op.bind, which says it as an OpError",
     "hybrid.core.shapes.Undecided": "between rules of shapes and inference",
     "hybrid.execution.lower.CannotLower": "between a graph and its backends: NumPy runs it then",
     "hybrid.gluon.data.workers.WorkerTraceback": "the cause of an error that a worker's process raised",
