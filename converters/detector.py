@@ -23,7 +23,7 @@ from hybrid.ir.infer import Inference
 from hybrid.name import Prefix
 
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
-from .names import name_outputs
+from .names import name_outputs, onnx_names
 from .value_sets import LIKE, MOVING, ValueSearch
 from .writer import Converted
 
@@ -110,6 +110,12 @@ def before_suppression(graph: Graph, inference: Inference) -> Cut:
             problems.append(Problem(head.name, chooser.name, str(reason)))
     if problems:
         raise UnsupportedModel(problems, "keep the network from ending before suppression")
+    taken = [n.name for n in graph.nodes if n.is_variable and {BOXES, SCORES} & {*onnx_names(n)}]
+    if taken:
+        raise ConversionError(
+            f"{taken[0]} is called as an output is that comes before suppression ({BOXES}, {SCORES}); give it another name in the "
+            "symbol's JSON, or keep the suppression"
+        )
     if most is not None:
         suppression = replace(suppression, most=min(most, suppression.most))
     kept, placed = [], False

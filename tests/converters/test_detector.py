@@ -13,6 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 import bridge
 import converters
+import hybrid as mx
 from bridge.detectors import FACT
 from converters.forms import Forms
 from hybrid.execution.program import Program
@@ -116,6 +117,16 @@ def test_recorded_networks(name: str, nms: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(got["detection_classes"][image, : len(want)], want[:, 0])
         np.testing.assert_allclose(got["detection_scores"][image, : len(want)], want[:, 1], rtol=1e-5)
         np.testing.assert_allclose(got["detection_boxes"][image, : len(want)], want[:, 2:], rtol=1e-5, atol=1e-5)
+
+
+def test_an_input_that_is_called_as_an_output_will_be_is_told(tmp_path: Path) -> None:
+    """It was written twice: not valid ONNX."""
+    for name in ("scores", "boxes"):
+        found = mx.sym.contrib.MultiBoxDetection(mx.sym.var(name), mx.sym.var("offsets"), mx.sym.var("anchors"))
+        inputs = {name: (1, 3, 6), "offsets": (1, 24), "anchors": (1, 6, 4)}
+        with pytest.raises(converters.ConversionError, match=f"{name} is called as an output is .* another name"):
+            bridge.convert(found, {}, inputs=inputs, output=tmp_path / "m.onnx", forms=Forms(nms="none"))
+        assert not (tmp_path / "m.onnx").exists()
 
 
 def test_what_is_no_detector_is_refused_with_what_was_found(tmp_path: Path) -> None:
