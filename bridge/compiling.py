@@ -138,7 +138,8 @@ def compile(
         shapes = {n: wanted[n].shape if wanted[n] else None for n in lacking}
         if opened.graph is not None:
             raise SizesWanted({n: example(opened, n, specs=specs) for n in lacking})
-        sizes, leading = labels_of(declared, specs), batches_of(declared)
+        known = {n: s for n, s in declared.items() if s is not None}
+        sizes, leading = labels_of(known, specs), batches_of(known)
         raise SizesWanted({n: as_example(filled(Spec(s), sizes).shape, leading) for n, s in shapes.items()})
     inferred = opened.native.infer(wanted)
     for variable in inferred.graph.variables():  # what a symbol says of its inputs itself

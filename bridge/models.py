@@ -735,7 +735,7 @@ def hold_dtypes(
         names = {n.name for n in model.graph.variables()}
         specs = {n: Spec(a.shape, a.dtype) for n, a in arrays.items() if n in names}
         problems = check_dtypes(model, specs, sources)
-        if problems and any(n in sources and is_float(s.dtype) for n, s in specs.items()):
+        if problems and any(n in sources and is_float(arrays[n].dtype) for n in specs):
             usual = model.infer({n: Spec(s.shape) for n, s in specs.items()})
             declared = {n.name: usual.spec(Entry(n)) for n in model.graph.variables() if n.name in specs}
             whole, parts = _in_integers(arrays, declared, sources)

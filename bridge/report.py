@@ -180,8 +180,9 @@ def convert_brief(result: ConvertResult) -> Page:
     notes = list(result.warnings)
     if result.unused:
         notes.append(f"{len(result.unused)} parameters are not in the graph: {listed(result.unused)}")
-    if result.verification is not None and result.verification.verdict == "says little":
-        notes.sort(key=lambda words: not any(words.startswith(f"output {said}") for said in result.verification.little))
+    checked = result.verification
+    if checked is not None and checked.verdict == "says little":
+        notes.sort(key=lambda words: not any(words.startswith(f"output {said}") for said in checked.little))
     if notes:
         more = f" (and {len(notes) - 1} more: -v)" if notes[1:] else ""
         parts.append(Line(f"note: {notes[0]}{more}", "warn"))

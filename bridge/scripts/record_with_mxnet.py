@@ -239,7 +239,7 @@ class Known:
         shapes, found = self.shapes(given), {}
         for node in self.nodes if shapes else []:
             if node["op"] == "RNN":
-                for number, *_ in node["inputs"][2 : 2 + STATES.get(self.attributes(node).get("mode"), 0)]:
+                for number, *_ in node["inputs"][2 : 2 + STATES.get(self.attributes(node).get("mode", ""), 0)]:
                     name = self.nodes[number]["name"]
                     shape = shapes[number][0] if shapes[number] else ()
                     if (

@@ -239,11 +239,11 @@ def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, i
     return int(width), int(height)
 
 
-def sides(src: NDArray) -> tuple[int, ...]:
+def sides(src: NDArray) -> tuple[int, int]:
     """Height and width of an image. Raises ValueError where there is one axis more or less, as of a batch."""
     if src.ndim != 3:
         raise ValueError(f"got an array of shape {src.shape}, wanted one image (height, width, channels)")
-    return src.shape[:2]
+    return src.shape[0], src.shape[1]
 
 
 def resize_short(src: NDArray, size: int, interp: int = 2) -> NDArray:

@@ -190,10 +190,9 @@ def _same(a: Entry, b: Entry) -> bool:
     """True for one entry, and for constants of the same value."""
     if a == b:
         return True
-    constant = a.node.op is not None and b.node.op is not None and not a.node.inputs and not b.node.inputs
-    if not constant or not hasattr(a.node.op, "value") or not hasattr(b.node.op, "value"):
+    one, other = (None if e.node.inputs else getattr(e.node.op, "value", None) for e in (a, b))
+    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
         return False
-    one, other = a.node.op.value, b.node.op.value
     return one.dtype == other.dtype and np.array_equal(one, other)
 
 

@@ -69,7 +69,8 @@ class Regions(Op):
         return found
 
     def domain(self, name, shapes):
-        return indexed(shapes[0], placed(shapes[0], self.spatial_scale)) if name == "rois" else None
+        scale = self.spatial_scale  # type: ignore[attr-defined]  # as above
+        return indexed(shapes[0], placed(shapes[0], scale)) if name == "rois" else None
 
 
 class _OfRegions(Once, Regions):
