@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from converters.held import HELD
+from converters.held import DOUBTFUL, HELD
 from converters.importer import from_onnx
 from hybrid import symbol
 from hybrid.context import Context
@@ -48,7 +48,7 @@ def _log_shared(opened: Model, made: symbol.Symbol, arguments: Mapping[str, NDAr
     for line in shared_words(shared_weights(made.graph, arguments)):
         log.info("shared: %s", line)
     for what, names in opened.imported.training.items():
-        level = logging.INFO if what == HELD else logging.WARNING
+        level = logging.INFO if what in (DOUBTFUL, HELD) else logging.WARNING
         log.log(level, "in training: %s", *training_words({what: names}))
 
 

@@ -340,7 +340,7 @@ def _resize(op: Any, given: Given) -> Expression | None:
     if dtype.kind != "f":
         return None
     listed = control.get("scales")
-    scales: dict[int, Any] = {} if listed is None else dict(zip(op._axes(len(old)), listed))
+    scales: dict[int, Any] = {} if listed is None else dict(zip(op.along(len(old)), listed))
     axes = [a for a in range(len(old)) if old[a] != new[a] or scales.get(a, 1) != 1]
     weights = {a: _weights(op, old[a], new[a], scales.get(a)) for a in axes}
     x = given.inputs[0]

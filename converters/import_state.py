@@ -234,10 +234,16 @@ class ImportState:
         graph = self.file.proto.graph
         found = {i.name for i in graph.input} - {t.name for t in graph.initializer}
         for node in graph.node:
-            if (
-                node.op_type in ("Cast", "Identity", "Transpose", "Slice", "Split", "Gather", "Sub", "Div")
-                and node.input[0] in found
-            ):
+            if node.op_type in (
+                "Cast",
+                "Identity",
+                "Transpose",
+                "Slice",
+                "Split",
+                "Gather",
+                "Sub",
+                "Div",
+            ) and not found.isdisjoint(node.input[:1]):
                 found.update(node.output)
         return frozenset(found)
 
@@ -249,8 +255,10 @@ class ImportState:
         if proto.producer_name != "pytorch":
             return frozenset()
         stored = {t.name for t in proto.graph.initializer}
-        copies = (n for n in proto.graph.node if n.op_type == "Identity" and not n.domain and n.input[0] in stored)
-        return frozenset(n.output[0] for n in copies if not is_made_up(n.output[0]))
+        copies = (
+            n for n in proto.graph.node if n.op_type == "Identity" and not n.domain and stored.intersection(n.input[:1])
+        )
+        return frozenset(o for n in copies for o in n.output[:1] if not is_made_up(o))
 
     @functools.cached_property
     def relaid(self) -> dict[str, tuple[str, tuple[int, ...]]]:

@@ -93,7 +93,8 @@ def test_the_action_says_what_fails(place: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 of 2 ok" in done.stdout
     assert "::error title=lenet%3A wrong FAIL::first: activation0 (Activation)" in done.stdout
-    assert "title=lenet%3A model" not in done.stdout
+    assert "::error title=lenet%3A model" not in done.stdout
+    assert "::warning title=lenet%3A model::lenet.npz has only hashes of model" in done.stdout
     assert (place / "outputs.txt").read_text() == "status=1\nreport=out put\n"
     pages = {p.name for p in (place / "out put").iterdir()}
     assert pages == {"index.html", "junit.xml", "lenet--model.html", "lenet--wrong.html"}

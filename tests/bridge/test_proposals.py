@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import bridge
 import hybrid as mx
 from bridge.cli import app
+from hybrid import native
 
 S: Any = mx.sym
 UNITS, HIGH, WIDE = 3, 8, 12
@@ -109,6 +110,8 @@ LINES = [
 def test_what_is_proposed_gets_further(
     line: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if line.startswith("compile") and native.level() is None:
+        pytest.skip("compiled files are for the compiled part")
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     monkeypatch.chdir(tmp_path)

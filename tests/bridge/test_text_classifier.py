@@ -377,5 +377,6 @@ def test_what_is_shared_is_logged(imported: tuple[str, Any], caplog: pytest.LogC
         caplog.clear()
         read(f"{imported[0]}.onnx")
         assert caplog.messages == [
-            "shared: norm_weight, norm_bias by /first/LayerNormalization_6, /second/LayerNormalization_10"
+            "shared: norm_weight, norm_bias by /first/LayerNormalization_6, /second/LayerNormalization_10",
+            "in training: trained, although the file does not say whether they are parameters: positions",
         ]

@@ -12,6 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import bridge
+from converters.error import ConversionError
 from converters.held import DOUBTFUL, HELD, SINGLE
 from converters.importer import Imported, from_onnx, import_model
 from hybrid import autograd, cpu, gluon, nd, sym
@@ -536,3 +537,15 @@ def test_weights_of_whole_numbers_are_named() -> None:
     net = block(found)
     trained(net, uniform(1, 2, 500))
     assert set(gradients(net)) == {"s", "bias"}
+
+
+@pytest.mark.parametrize("producer", ["", "pytorch"])
+@pytest.mark.parametrize("op_type", ["Cast", "Identity", "Sub"])
+def test_a_damaged_file_whose_node_reads_nothing_is_refused(op_type: str, producer: str) -> None:
+    weight = numpy_helper.from_array(np.float32([0.25, 1.5, 3, 4]), "w")
+    nodes = [onnx.helper.make_node(op_type, [], ["a"]), onnx.helper.make_node("Mul", ["x", "w"], ["y"])]
+    values = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, (4,)) for n in "xya"]
+    graph = onnx.helper.make_graph(nodes, "net", values[:1], values[1:], [weight])
+    model = onnx.helper.make_model(graph, producer_name=producer, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    with pytest.raises(ConversionError):
+        import_model(model)

@@ -11,7 +11,7 @@ import pytest
 from converters import to_onnx
 from hybrid import autograd, cpu, nd, sym
 from hybrid.core.error import MXNetError
-from hybrid.core.op import REGISTRY, lookup
+from hybrid.core.op import REGISTRY, Domain, lookup
 from hybrid.core.shapes import UNKNOWN
 from hybrid.eager.array import invoke
 from hybrid.execution.program import Program
@@ -528,9 +528,9 @@ def test_what_labels_and_lengths_of_ctc_may_hold() -> None:
     shapes = [(5, 2, 4), (2, 3), (2,), (2,)]
     for blank, low, high in (("first", 1, 3), ("last", 0, 2)):
         one = lookup("CTCLoss").bind(blank_label=blank, use_data_lengths=True, use_label_lengths=True)
-        assert one.domain("label", shapes) == (low, high, True)
-        assert one.domain("data_lengths", shapes) == (5, 5, True)
-        assert one.domain("label_lengths", shapes) == (1, 3, True)
+        assert one.domain("label", shapes) == Domain(low, high, True)
+        assert one.domain("data_lengths", shapes) == Domain(5, 5, True)
+        assert one.domain("label_lengths", shapes) == Domain(1, 3, True)
         assert one.domain("data", shapes) is None
 
 
@@ -729,13 +729,13 @@ def test_as_many_proposals_are_looked_at_as_there_are_when_no_number_says_so() -
 def test_what_an_operator_says_of_itself() -> None:
     """Positions on an axis; steps of a sequence; what goes through fused operators of integers without a calibrated range."""
     take = lookup("take").bind(axis=1)
-    assert take.domain("indices", [(3, 4), (2,)]) == (0, 3, True)
-    assert take.domain("indices", [(3, 1), (2,)]) == (0, 0, True)
+    assert take.domain("indices", [(3, 4), (2,)]) == Domain(0, 3, True)
+    assert take.domain("indices", [(3, 1), (2,)]) == Domain(0, 0, True)
     assert take.domain("indices", [(4, 0), (2,)]) is None
     recurrent = {"mode": "lstm", "state_size": 2, "num_layers": 2, "p": 0.5, "use_sequence_length": True}
     rnn = lookup("RNN").bind(**recurrent)
     rest = [(1,), (2, 3, 2), (2, 3, 2), (3,)]
-    assert rnn.domain("sequence_length", [(5, 3, 2), *rest]) == (1, 5, True)
+    assert rnn.domain("sequence_length", [(5, 3, 2), *rest]) == Domain(1, 5, True)
     assert rnn.domain("sequence_length", [(UNKNOWN, 3, 2), *rest]) is None
     assert rnn.domain("sequence_length", [None, *rest]) is None
     assert rnn.domain("data", [(5, 3, 2), *rest]) is None

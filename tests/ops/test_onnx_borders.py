@@ -715,7 +715,7 @@ def test_values_that_inputs_may_have_are_told_input_by_input() -> None:
     ):  # fmt: skip
         op = lookup(f"_onnx_{name}").bind(**attrs)
         found = {n: op.domain(n, shapes) for n in op.input_names()}
-        assert {n: tuple(d) for n, d in found.items() if d is not None} == wanted, name
+        assert {n: d[:3] for n, d in found.items() if d is not None} == wanted, name
 
 
 def test_gradients_of_other_shapes_than_the_outputs_are_refused() -> None:
