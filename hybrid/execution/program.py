@@ -18,7 +18,7 @@ from ..core.shapes import is_known
 from ..ir.facts import Facts
 from ..ir.graph import Graph, Node, SubgraphFunction
 from ..ir.infer import Inference, infer
-from ..ir.strict import picks, refuse
+from ..ir.strict import is_strict, picks, refuse, refuse_counted
 from .apply import afford_all
 from .backend import Bound, Request
 from .backends import NUMPY, bind
@@ -126,6 +126,7 @@ class Program:
         self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
         """All variables, in the order that prepare and execute take them."""
         self._picks = tuple(picks(graph))
+        self._is_strict = any(is_strict(node) for node in graph.nodes)
         written = graph.written_variables(training)
         self.written = tuple(i for i, n in enumerate(self.names) if n in written)
         """Variables that a run writes to, by their place in ``names``."""
@@ -303,6 +304,8 @@ class Program:
             afford_all(self.graph, inference)
         else:
             inference = self._infer_anew(specs, replaced)
+        if self._is_strict:
+            refuse_counted(inference)
         return Request(
             self.graph,
             inference,

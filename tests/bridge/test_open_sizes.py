@@ -142,3 +142,18 @@ def test_positions_that_are_counted_end_with_their_table(rows: int, tmp_path: Pa
     found = bridge.convert(tmp_path / "net-symbol.json", output=tmp_path / "back.onnx")
     lengths = {run["shapes"]["ids"][1] for run in found.verification.runs}
     assert found.verification.equivalent and len(lengths) == 2 and max(lengths) <= rows
+    for static in (None, False, True):  # and none is run: positions went round
+        net = mx.gluon.SymbolBlock.imports(
+            f"{tmp_path / 'net'}-symbol.json", ["ids"], f"{tmp_path / 'net'}-0000.params"
+        )
+        if static is not None:
+            net.hybridize(static_alloc=static, static_shape=static)
+        for length in (3, 5, rows - 1, rows, rows + 1, 4, rows + 2, 2 * rows):  # sizes that vary are run in another way
+            ids = mx.nd.zeros((2, length), dtype="int64")
+            if length <= rows:
+                assert net(ids).shape == (2, length, 4)
+            else:
+                with pytest.raises(
+                    mx.MXNetError, match=f"got positions 0 to {length - 1}, wanted no more than {rows - 1}"
+                ):
+                    net(ids).wait_to_read()
