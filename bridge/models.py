@@ -34,7 +34,6 @@ from hybrid.ir import json as symbol_json
 from hybrid.ir.facts import Facts
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import Inference, infer
-from hybrid.ir.strict import refuse_counted
 from hybrid.ir.weights import parameters_of
 from hybrid.passes.strip_labels import label_names, strip_labels
 
@@ -226,9 +225,7 @@ class Model:
         >>> [(found.spec(output).shape, found.spec(output).dtype.name) for output in model.graph.outputs]
         [((4, 2), 'float32')]
         """
-        found = self.facts.infer(specs)
-        refuse_counted(found)
-        return found
+        return self.facts.infer(specs)
 
     def inferring(self, named: Mapping[str, Any] | None = None) -> Model:
         """The model without the outputs that only training needs (``left_out``). named: inputs, which are no labels then.

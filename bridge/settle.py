@@ -431,11 +431,8 @@ def sizes_for(
 
 def _with_batch_of_others(model: Model, name: str, specs: Mapping[str, Spec]) -> MaybeShape:
     """The shape that the network takes, as far as it tells, with the batch of inputs that are given, or 1."""
-    known, at = _first_layer(model, name), None
-    if known is None:
-        known, at = _state(model, name), 1
-    if known is None:
-        known, at = _lengths(model, name), 0
+    found = ((_first_layer(model, name), None), (_state(model, name), 1), (_lengths(model, name), 0))
+    known, at = next(((shape, axis) for shape, axis in found if shape is not None), (None, None))
     if known is None:
         return None
     at = next((i for i, d in enumerate(known) if d is not UNKNOWN and d == 1), None) if at is None else at

@@ -23,7 +23,8 @@ from .proto_nodes import function_key, reads, stored_tensors
 from .reader import OnnxFile
 from .stored_names import MXNET, equal, is_made_up, relaid
 
-_FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16)
+_PREPARING = frozenset(("Cast", "Identity", "Transpose", "Slice", "Split", "Gather", "Sub", "Div"))
+"""Operators by which an input becomes what the network wants."""
 FOLDED = 4096
 """Elements up to which the result of an operator on constants is computed when reading."""
 INLINE = 1024
@@ -234,16 +235,7 @@ class ImportState:
         graph = self.file.proto.graph
         found = {i.name for i in graph.input} - {t.name for t in graph.initializer}
         for node in graph.node:
-            if node.op_type in (
-                "Cast",
-                "Identity",
-                "Transpose",
-                "Slice",
-                "Split",
-                "Gather",
-                "Sub",
-                "Div",
-            ) and not found.isdisjoint(node.input[:1]):
+            if node.op_type in _PREPARING and not found.isdisjoint(node.input[:1]):
                 found.update(node.output)
         return frozenset(found)
 
@@ -261,12 +253,15 @@ class ImportState:
         return frozenset(o for n in copies for o in n.output[:1] if not is_made_up(o))
 
     @functools.cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The model's own initializers, by name."""
+        return {t.name: self.file.array(t) for t in self.file.proto.graph.initializer}
+
+    @functools.cached_property
     def relaid(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         """Stored tensors that are parameters in another layout, as stored_names.relaid gives them."""
-        proto = self.file.proto
         read = {n: r for n, r in self.readers.items() if any(m is None or m.op_type != "Shape" for m, _ in r)}
-        floats = (t for t in proto.graph.initializer if t.name in read and t.data_type in _FLOATS and len(t.dims))
-        arrays = {t.name: self.file.array(t) for t in floats}
+        arrays = {n: a for n, a in self.arrays.items() if n in read and a.ndim and a.dtype.kind == "f"}
         states = {n for n, r in read.items() if any(m is not None and m.op_type == "BatchNormalization" for m, _ in r)}
         found = relaid(arrays, self.producer)
         for group in equal(arrays, self.producer):

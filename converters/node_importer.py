@@ -410,15 +410,16 @@ class Importer:
 
     def initializers(self, graph: onnx.GraphProto) -> None:
         """Put the graph's stored tensors into the scope; floats are weights wherever they stand, single numbers aside."""
-        relaid = self.shared.relaid if self.outer is None else {}
+        own = self.outer is None
+        relaid = self.shared.relaid if own else {}
         for tensor in graph.initializer:
             if tensor.name not in relaid:
-                self._store(tensor.name, self.shared.file.array(tensor))
+                array = self.shared.arrays[tensor.name] if own else self.shared.file.array(tensor)
+                self._store(tensor.name, array)
         for sparse in graph.sparse_initializer:
             self._store(sparse.values.name, self.shared.file.sparse(sparse))
-        shapes = {t.name: tuple(t.dims) for t in graph.initializer} if relaid else {}
         for name, (source, axes) in relaid.items():
-            self._lay_out(name, self.scope[source], axes, shapes[name])
+            self._lay_out(name, self.scope[source], axes, self.shared.arrays[name].shape)
 
     def _lay_out(self, name: str, source: ImportedValue, axes: tuple[int, ...], shape: tuple[int, ...]) -> None:
         """Put a tensor into the scope that is a parameter with its axes in another order, reshaped."""

@@ -18,7 +18,7 @@ from ..core.shapes import is_known
 from ..ir.facts import Facts
 from ..ir.graph import Graph, Node, SubgraphFunction
 from ..ir.infer import Inference, infer
-from ..ir.strict import is_strict, picks, refuse, refuse_counted
+from ..ir.strict import picks, refuse, refuse_counted
 from .apply import afford_all
 from .backend import Bound, Request
 from .backends import NUMPY, bind
@@ -126,7 +126,6 @@ class Program:
         self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
         """All variables, in the order that prepare and execute take them."""
         self._picks = tuple(picks(graph))
-        self._is_strict = any(is_strict(node) for node in graph.nodes)
         written = graph.written_variables(training)
         self.written = tuple(i for i, n in enumerate(self.names) if n in written)
         """Variables that a run writes to, by their place in ``names``."""
@@ -304,8 +303,6 @@ class Program:
             afford_all(self.graph, inference)
         else:
             inference = self._infer_anew(specs, replaced)
-        if self._is_strict:
-            refuse_counted(inference)
         return Request(
             self.graph,
             inference,
@@ -347,7 +344,10 @@ class Program:
 
     def _infer_anew(self, specs: Mapping[str, Spec], replaced: frozenset[str]) -> Inference:
         shapes, dtypes = {n: s.shape for n, s in specs.items()}, {n: s.dtype for n, s in specs.items()}
-        return infer(self.graph, shapes, dtypes, values={n: v for n, v in self.constants.items() if n not in replaced})
+        values = {n: v for n, v in self.constants.items() if n not in replaced}
+        inference = infer(self.graph, shapes, dtypes, values=values)
+        refuse_counted(inference)
+        return inference
 
     def _check(self, feeds: Mapping[str, np.ndarray]) -> None:
         missing = [n for n in self.inputs if n not in feeds]

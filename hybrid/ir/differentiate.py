@@ -198,15 +198,13 @@ def _same(a: Entry, b: Entry) -> bool:
 
 def without_gradient(graph: Graph) -> dict[str, tuple[str, ...]]:
     """Names of the variables that get no gradient from any output, each with the operators that pass none on."""
-    readers: dict[int, list[tuple[Node, int]]] = {}
-    for node in graph.nodes:
-        for place, entry in enumerate(node.inputs):
-            readers.setdefault(id(entry.node), []).append((node, place))
+    uses = graph.uses()
     reached = {id(e.node) for e in graph.outputs}
     stops: dict[int, dict[str, None]] = {}
     """Of nodes that get none, the operators on the way that do."""
     for node in reversed(graph.nodes):
-        own = [(r, p) for r, p in readers.get(id(node), ()) if id(r) in reached]
+        readers = [use for i in range(node.num_outputs) for use in uses.get((id(node), i), ())]
+        own = [(r, p) for r, p in readers if id(r) in reached]
         if any(_passes(r, p) for r, p in own):
             reached.add(id(node))
         for reader, place in own:  # a pair passes it on to what the first of the two reads
@@ -214,7 +212,7 @@ def without_gradient(graph: Graph) -> dict[str, tuple[str, ...]]:
                 reached.add(id(node.inputs[0].node))
         if id(node) not in reached:
             stops[id(node)] = {}
-            for reader, _ in readers.get(id(node), ()):
+            for reader, _ in readers:
                 own_name = {} if reader.op is None else {reader.op.name: None}
                 stops[id(node)] |= own_name if id(reader) in reached else stops[id(reader)]
     return {n.name: tuple(stops[id(n)]) for n in graph.variables() if id(n) in stops}

@@ -11,6 +11,7 @@ from ..core.op import Spec
 from ..core.shapes import identical
 from .graph import Entry, Graph
 from .infer import Inference, infer
+from .strict import refuse_counted
 
 
 class _Found(NamedTuple):
@@ -48,6 +49,7 @@ class Facts:
             default_dtype=self.default_dtype,
             values=stored,
         )
+        refuse_counted(inference)
         whole = {n: inference.spec(e) for n, e in self._variables.items() if n not in stored}
         self._found.append(_Found(given, whole, inference))
         return inference
